@@ -112,7 +112,11 @@ export const problems = {
   acme_eab_required: [403, "New accounts need an external account binding.", []],
   acme_order_not_ready: [403, "The order is not ready to be finalized.", ["status"]],
   acme_caa: [403, "The domain's CAA records forbid the certificate.", ["reason"]],
-  self_approval: [403, "A request cannot be approved by the person who made it.", []],
+  self_approval: [
+    403,
+    "The person who made a request cannot approve it; root and all local shells are one person.",
+    [],
+  ],
   not_found: [404, "There is no such thing.", []],
   feature_disabled: [404, "This feature is switched off.", ["feature"]],
   acme_not_found: [404, "There is no such ACME resource.", []],

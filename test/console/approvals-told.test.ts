@@ -14,9 +14,11 @@ import { Instance } from "#test/support/instances/instance.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { issueFor, makeCaAt } from "#test/support/instances/listed-cas.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { expectSoon } from "#test/support/until.ts";
 
+const second = shareSecondPerson();
 let world: ConsoleWorld;
 let ca: string;
 
@@ -27,7 +29,7 @@ beforeAll(async () => {
   const webauthn = { enabled: true, rp_id: "localhost", origins: [origin], step_up_operations: [] };
   world = await ConsoleWorld.start({
     server: { port, public_url: origin },
-    auth: { webauthn },
+    auth: { ...second.auth, webauthn },
     approvals: {
       enabled: true,
       thresholds: { "revocation.bulk": 1, "ca.rotate": 1, "ca.retire": 1 },
@@ -55,9 +57,13 @@ const rotation = (label: string) =>
   parked(`/api/ca/${ca}/rotate`, { new_label: label, key_type: "ecdsa-p384" });
 const bulk = () =>
   parked(`/api/ca/${ca}/revocations:bulk`, { reason: "superseded", all: true, confirm_count: 1 });
-/** By the local administrator, who is another person. */
-const decide = (id: string, decision: string) =>
-  world.instance.admin("POST", `/api/approvals/${id}/${decision}`, { comment: "as agreed" });
+/** By the second person. */
+async function decide(id: string, decision: string): Promise<void> {
+  const path = `/api/approvals/${id}/${decision}`;
+  const { status } = await second.send(world.instance, "POST", path, { comment: "as agreed" });
+  expect(status).toBe(200);
+}
+
 const fact = (page: Page, name: string) =>
   page.getByRole("complementary").locator("dt", { hasText: name }).locator("+ dd");
 const sideBar = (page: Page) => page.getByRole("navigation", { name: "Pages", exact: true });
@@ -183,7 +189,7 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
 
 describe.skipIf(chromiumPath === undefined)("the frame of the console", () => {
   test("says beside Approvals how many wait for the caller, and nothing where none does", async () => {
-    const other = await world.instance.token(["admin"], { scope: "platform" });
+    const other = await second.createToken(world.instance, ["admin"], "platform");
     const { page, complaints, close } = await world.bearer(other, "/console/");
     await page.getByRole("status").filter({ hasText: "live" }).waitFor();
     const link = sideBar(page).getByRole("link", { name: /^Approvals/ });

@@ -11,19 +11,22 @@ import {
   rootPassword,
 } from "#test/support/instances/console-world.ts";
 import { hostile } from "#test/support/instances/hostile.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 import { expectSoon } from "#test/support/until.ts";
 import { copyText } from "#test/support/instances/issue-page.ts";
 
+const second = shareSecondPerson();
 let world: ConsoleWorld;
-/** Of the local administrator, who is another person than root. */
+/** API token of the second person. */
 let other: string;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   world = await ConsoleWorld.start({
+    auth: second.auth,
     approvals: { enabled: true, thresholds: { "ca.create": 1 } },
   });
-  other = await world.instance.token(["admin"], { scope: "platform" });
+  other = await second.createToken(world.instance, ["admin"], "platform");
 }, 60_000);
 afterAll(() => world?.stop());
 
@@ -89,6 +92,23 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
       .or(page.getByText("○ rejected"))
       .first()
       .waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("the console does not let root approve a request of a shell of the host", async () => {
+    const { approval_id: id } = await world.instance.admin<{ approval_id: string }>(
+      "POST",
+      "/api/ca/init-root",
+      { label: "shell-root", subject: { cn: "Shell" }, key_type: "ecdsa-p256" },
+    );
+    const { page, complaints, close } = await world.root(`/console/approvals/${id}`);
+    const approve = page.getByRole("button", { name: "Approve" });
+    await approve.waitFor();
+    await expectSoon(() => approve.isDisabled(), true);
+    await page.getByText("root and its shells are one person").waitFor();
+    const withdrawal = { comment: "withdrawn", withdraw: true };
+    await world.instance.admin("POST", `/api/approvals/${id}/reject`, withdrawal);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

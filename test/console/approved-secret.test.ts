@@ -5,20 +5,23 @@ import type { Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 import { expectSoon } from "#test/support/until.ts";
 import { copyText } from "#test/support/instances/issue-page.ts";
 
+const second = shareSecondPerson();
 let world: ConsoleWorld;
-/** Of the local administrator, who is another person than root and reads requests. */
+/** API token of the second person, which reads requests. */
 let other: string;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   world = await ConsoleWorld.start({
+    auth: second.auth,
     approvals: { enabled: true, thresholds: { "token.create": 1 } },
   });
   // One that only reads within a tenant takes nobody else.
-  other = await world.instance.token(["auditor"]);
+  other = await second.createToken(world.instance, ["auditor"]);
 }, 60_000);
 afterAll(() => world?.stop());
 
@@ -35,8 +38,7 @@ async function ask(page: Page, name: string): Promise<string> {
   return String(new URL(page.url()).pathname.split("/").pop());
 }
 
-const approve = (id: string) =>
-  world.instance.admin("POST", `/api/approvals/${id}/approve`, { comment: "agreed" });
+const approve = (id: string) => second.approve(world.instance, id);
 const show = (page: Page) => page.getByRole("button", { name: "Show the secret, once" });
 
 async function expectWorks(page: Page): Promise<void> {

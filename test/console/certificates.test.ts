@@ -18,12 +18,14 @@ import { reasonOf } from "#test/support/instances/reasons.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 import { expectSoon } from "#test/support/until.ts";
 import { copyText } from "#test/support/instances/issue-page.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 
 interface Issued {
   readonly serial: string;
   readonly certificate: string;
 }
 
+const second = shareSecondPerson();
 let world: ConsoleWorld;
 let root: string;
 let ca: string;
@@ -32,6 +34,7 @@ beforeAll(async () => {
   if (chromiumPath === undefined) return;
   const usages = { ext_key_usages: ["clientAuth"], key_usages: ["digitalSignature"] };
   world = await ConsoleWorld.start({
+    auth: second.auth,
     approvals: { enabled: true, thresholds: { "cert.issue": 1 } },
     profiles: [{ name: "strict", require_approval: true, ...usages }],
   });
@@ -158,11 +161,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
       `/api/ca/${ca}/issue`,
       { csr: requestFor(["vpn.example.test"]), profile: "strict" },
     );
-    const login = `Basic ${btoa("root:correct horse battery staple")}`;
-    const path = `/api/approvals/${asked.approval_id}/approve`;
-    const headers = { authorization: login };
-    const approved = await world.instance.fetch(path, { method: "POST", headers });
-    const { result } = (await approved.json()) as { result: { serial: string } }; // Executed.
+    const { result } = await second.approve(world.instance, asked.approval_id);
     const at = `/console/certificates/${ca}/${result.serial}?dialog=renew`;
     const { page, complaints, close } = await world.root(at);
     await dialog(page).getByText("This takes two").waitFor();

@@ -9,21 +9,24 @@ import {
   expectStateAccessible,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 import { expectSoon } from "#test/support/until.ts";
 
+const second = shareSecondPerson();
 let world: ConsoleWorld;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   world = await ConsoleWorld.start({
+    auth: second.auth,
     approvals: {
       enabled: true,
       thresholds: { "ca.create": 1, "token.create": 1 },
       operators: { "ca.create": ["root"], "token.create": ["somebody-else"] },
     },
   });
-  // By the shell: root is another person, and no operator of this class.
-  await world.instance.admin("POST", "/api/tokens", {
+  // Root is another person, and no operator of this class.
+  await second.send(world.instance, "POST", "/api/tokens", {
     name: "not-for-root",
     roles: ["admin"],
     scope: "platform",
@@ -86,7 +89,7 @@ describe.skipIf(chromiumPath === undefined)("what waits for a decision", () => {
     for (let at = 0; at < 105; at++) {
       const label = `root-${at}`;
       const body = { label, subject: { cn: label }, key_type: "ecdsa-p256" };
-      await world.instance.admin("POST", "/api/ca/init-root", body);
+      await second.send(world.instance, "POST", "/api/ca/init-root", body);
     }
     const { page, complaints, close } = await world.root("/console/");
     await bell(page, "105").waitFor();

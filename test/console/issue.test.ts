@@ -19,14 +19,17 @@ import {
   sentBy,
 } from "#test/support/instances/issue-page.ts";
 import { newCsr, openssl } from "#test/support/instances/relying-party.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 import { expectSoon } from "#test/support/until.ts";
 
+const second = shareSecondPerson();
 let world: ConsoleWorld;
 let ca: string;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   world = await ConsoleWorld.start({
+    auth: second.auth,
     approvals: { enabled: true, thresholds: { "cert.issue": 1 } },
     profiles: [
       {
@@ -179,7 +182,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await expectTree(page, "issue-parked");
     await keepPicture(page, "issue-parked");
     const id = new URL(page.url()).pathname.split("/").at(-1);
-    await instance.admin("POST", `/api/approvals/${id}/approve`, {});
+    await second.approve(instance, String(id));
     await page.getByRole("heading", { name: "two.example.com" }).waitFor();
     await page.getByText("The key is in a file of yours.").waitFor();
     await page.reload();

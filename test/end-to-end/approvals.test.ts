@@ -1,19 +1,23 @@
 /**
- * Four eyes through the compiled binary: shell, root and tokens, and SIGKILL around an execution.
+ * Four eyes through the compiled binary: shell, root, a second person, tokens, and SIGKILL
+ * around an execution.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 import { selectByRun } from "#test/support/run-length.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 
 let instance: Instance;
 const password = "correct horse battery";
+const second = shareSecondPerson();
 const config = {
   approvals: { enabled: true },
   root_user: { password },
+  auth: second.auth,
 };
 beforeAll(async () => {
   instance = await Instance.start({ config });
@@ -37,6 +41,11 @@ const asRoot = async (method: string, path: string, body?: object): Promise<Json
   const response = await instance.fetch(path, { method, headers, ...content });
   return { code: response.status, ...(await response.json()) };
 };
+/** Sends a request as a person other than the operator of the host. */
+const sendAsSecond = async (method: string, path: string, body?: object): Promise<Json> => {
+  const response = await second.send(instance, method, path, body);
+  return { code: response.status, ...response.body };
+};
 const local = (method: string, path: string, body?: object): Promise<Json> =>
   instance.admin(method, path, body);
 const rootCa = (label: string) => ({ label, subject: { cn: label }, key_type: "ecdsa-p256" });
@@ -49,7 +58,7 @@ const created = async (): Promise<Json[]> =>
     detail.includes("approval="),
   );
 
-test("a root waits for root, who reads what will be executed, and is made once", async () => {
+test("a root waits for a second person, who reads what will be executed, and is made once", async () => {
   const refused = await instance.cli(
     "ca",
     "init-root",
@@ -62,10 +71,10 @@ test("a root waits for root, who reads what will be executed, and is made once",
   );
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain("approval");
-  const [{ id }] = (await asRoot("GET", "/api/approvals?status=pending")).items;
+  const [{ id }] = (await sendAsSecond("GET", "/api/approvals?status=pending")).items;
   const shown = await instance.cli("approvals", "show", id);
   expect(shown.stdout).toContain('"label": "root"');
-  expect(await asRoot("GET", "/api/approvals?decidable=true&limit=1")).toMatchObject({
+  expect(await sendAsSecond("GET", "/api/approvals?decidable=true&limit=1")).toMatchObject({
     items: [{ id }],
     total: 1,
   });
@@ -73,7 +82,7 @@ test("a root waits for root, who reads what will be executed, and is made once",
   expect(JSON.parse(waiting.stdout)).toMatchObject({ items: [], total: 0 });
   const own = await instance.cli("approvals", "approve", id);
   expect(own).toMatchObject({ code: 1, stderr: expect.stringContaining("self_approval") });
-  const approved = await asRoot("POST", `/api/approvals/${id}/approve`);
+  const approved = await sendAsSecond("POST", `/api/approvals/${id}/approve`, {});
   expect(approved).toMatchObject({ code: 200, status: "executed", result: { label: "root" } });
   expect(await roots()).toEqual(["root"]);
   expect((await created())[0]).toMatchObject({
@@ -88,7 +97,10 @@ test("a root waits for root, who reads what will be executed, and is made once",
   const written = await instance.cli("approvals", "transcript", id);
   expect(written.code).toBe(0);
   const { approval, events, signature } = JSON.parse(written.stdout);
-  expect(approval).toMatchObject({ id, decisions: [{ approver: "root", decision: "approve" }] });
+  expect(approval).toMatchObject({
+    id,
+    decisions: [{ approver: second.subject, decision: "approve" }],
+  });
   expect(events.map(({ action }: Json) => action)).toEqual([
     "ca.create.pending",
     "ca.create.approved",
@@ -96,6 +108,37 @@ test("a root waits for root, who reads what will be executed, and is made once",
     "ca.init_root",
   ]);
   expect(Buffer.from(signature, "base64")).toHaveLength(64);
+}, 60_000);
+
+test("root and the admin socket are one person, who approves no request of the other one", async () => {
+  const bySocket = await park("by-socket");
+  const parked = await asRoot("POST", "/api/ca/init-root", rootCa("by-root"));
+  expect(parked).toMatchObject({ code: 202, status: "pending_approval" });
+  const { approval_id: byRoot } = parked;
+  expect(byRoot).not.toBe(bySocket);
+  const refused = await asRoot("POST", `/api/approvals/${bySocket}/approve`, {});
+  expect(refused).toMatchObject({
+    code: "self_approval",
+    error: expect.stringContaining("root and all local shells are one person"),
+  });
+  const refusedShell = await instance.cli("approvals", "approve", byRoot);
+  expect(refusedShell).toMatchObject({ code: 1, stderr: expect.stringContaining("self_approval") });
+  const decidable = "/api/approvals?decidable=true";
+  for (const list of [await asRoot("GET", decidable), await local("GET", decidable)]) {
+    expect(list).toMatchObject({ items: [], total: 0 });
+  }
+  const acquired = "/api/approvals?status=pending&mine=true";
+  for (const list of [await asRoot("GET", acquired), await local("GET", acquired)]) {
+    expect(list.items.map(({ id }: Json) => id).sort()).toEqual([bySocket, byRoot].sort());
+  }
+  expect((await sendAsSecond("GET", decidable)).total).toBe(2);
+  for (const id of [bySocket, byRoot]) {
+    expect(await sendAsSecond("POST", `/api/approvals/${id}/approve`, {})).toMatchObject({
+      code: 200,
+      status: "executed",
+    });
+  }
+  expect(await roots()).toEqual(expect.arrayContaining(["by-root", "by-socket"]));
 }, 60_000);
 
 test("a shell that waits ends as the operation does", async () => {
@@ -113,15 +156,15 @@ test("a shell that waits ends as the operation does", async () => {
     );
   const pendingOf = async (name: string): Promise<string> => {
     for (;;) {
-      const { items } = await asRoot("GET", "/api/approvals?status=pending");
+      const { items } = await sendAsSecond("GET", "/api/approvals?status=pending");
       const found = items.find((one: Json) => one.resource_name === name);
       if (found !== undefined) return found.id;
       await Bun.sleep(20);
     }
   };
   const [minted, refused, tired] = [waiting("good"), waiting("bad", "10m"), waiting("late", "1s")];
-  await asRoot("POST", `/api/approvals/${await pendingOf("good")}/approve`);
-  await asRoot("POST", `/api/approvals/${await pendingOf("bad")}/reject`, { comment: "no" });
+  await sendAsSecond("POST", `/api/approvals/${await pendingOf("good")}/approve`);
+  await sendAsSecond("POST", `/api/approvals/${await pendingOf("bad")}/reject`, { comment: "no" });
   const { code, stdout } = await minted;
   expect(code).toBe(0);
   const { secret } = JSON.parse(stdout);
@@ -143,6 +186,7 @@ test("a parked issue is approved by another person, over RPC too, and fetched fr
     approvals: { enabled: true, thresholds: { "cert.issue": 1 } },
     rpc: { enabled: true },
     root_user: { password },
+    auth: second.auth,
     profiles,
   };
   await replaceInstance(guarded);
@@ -152,9 +196,9 @@ test("a parked issue is approved by another person, over RPC too, and fetched fr
   expect(parked.status).toBe("pending_approval");
   const early = await instance.cli("approvals", "certificate", parked.approval_id);
   expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining("waits for approval") });
-  const rpc = await instance.fetch("/pki.v1.PKIService/IssueCertificate", {
+  const rpc = await second.fetch(instance, "/pki.v1.PKIService/IssueCertificate", {
     method: "POST",
-    headers: { ...basic, "content-type": "application/json" },
+    headers: { "content-type": "application/json" },
     body: JSON.stringify({ ca_id: ca, csr_pem: csr(), profile: "strict" }),
   });
   const refused = await rpc.json();
@@ -162,12 +206,12 @@ test("a parked issue is approved by another person, over RPC too, and fetched fr
   const told = Buffer.from(refused.details[0].value, "base64").toString("utf8");
   expect(told).toContain("approval_pending");
   const asked = (await local("GET", "/api/approvals")).items.find(
-    ({ requested_by }: Json) => requested_by === "root",
+    ({ requested_by }: Json) => requested_by === second.subject,
   );
   expect(told).toContain(asked.id);
   const approved = await instance.cli("approvals", "approve", asked.id, "--comment", "fine");
   expect(approved).toMatchObject({ code: 0, stdout: expect.stringContaining("executed") });
-  expect(await asRoot("POST", `/api/approvals/${parked.approval_id}/approve`)).toMatchObject({
+  expect(await sendAsSecond("POST", `/api/approvals/${parked.approval_id}/approve`)).toMatchObject({
     status: "executed",
     result: { profile: "strict" },
   });
@@ -205,7 +249,7 @@ test("two replicas and many approvers execute an operation once", async () => {
       const answers = await Promise.all(
         [one, two, one, two].map(async (replica) => {
           const path = `/api/approvals/${id}/approve`;
-          const response = await replica.fetch(path, { method: "POST", headers: basic });
+          const response = await second.fetch(replica, path, { method: "POST" });
           return [response.status, ((await response.json()) as Json).code];
         }),
       );
@@ -228,13 +272,13 @@ describe("SIGKILL", () => {
     const delays = selectByRun([0, 8, 16], [0, 4, 8, 12, 16, 20]);
     for (const [round, delayMs] of delays.entries()) {
       const id = await park(`root-${round}`);
-      const approving = asRoot("POST", `/api/approvals/${id}/approve`).catch(() => undefined);
+      const approving = sendAsSecond("POST", `/api/approvals/${id}/approve`).catch(() => undefined);
       await Bun.sleep(delayMs);
       await instance.kill();
       await approving;
       instance = await Instance.start({ home: instance.home, config });
       let now = await local("GET", `/api/approvals/${id}`);
-      if (now.status === "pending") await asRoot("POST", `/api/approvals/${id}/approve`);
+      if (now.status === "pending") await sendAsSecond("POST", `/api/approvals/${id}/approve`);
       while (now.status !== "executed") {
         await Bun.sleep(50);
         now = await local("GET", `/api/approvals/${id}`);
@@ -258,6 +302,7 @@ describe("SIGKILL", () => {
     const guarded = {
       approvals: { enabled: true, thresholds },
       root_user: { password },
+      auth: second.auth,
       profiles,
     };
     const begin = () => Instance.start({ home: instance.home, config: guarded });
@@ -265,15 +310,16 @@ describe("SIGKILL", () => {
     const { id: ca } = await local("POST", "/api/ca/init-root", rootCa("root"));
     const crash = async (parked: Json, afterMs: number) => {
       const { approval_id: id } = parked;
-      const approving = asRoot("POST", `/api/approvals/${id}/approve`).catch(() => undefined);
+      const approving = sendAsSecond("POST", `/api/approvals/${id}/approve`).catch(() => undefined);
       await Bun.sleep(afterMs);
       await instance.kill();
       await approving;
       instance = await begin();
       const show = () => local("GET", `/api/approvals/${id}`);
-      if ((await show()).status === "pending") await asRoot("POST", `/api/approvals/${id}/approve`);
+      if ((await show()).status === "pending")
+        await sendAsSecond("POST", `/api/approvals/${id}/approve`);
       for (let now = await show(); now.status !== "executed"; now = await show()) {
-        if (now.status === "failed") await asRoot("POST", `/api/approvals/${id}/retry`);
+        if (now.status === "failed") await sendAsSecond("POST", `/api/approvals/${id}/retry`);
         await Bun.sleep(50);
       }
       return id;

@@ -9,13 +9,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { binary, Instance } from "#test/support/instances/instance.ts";
-import { basic, send } from "#test/support/instances/person.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 
-const password = "correct horse battery staple";
+const second = shareSecondPerson();
 const folder = mkdtempSync(join(tmpdir(), "pkid-transcript-"));
 let instance: Instance;
 beforeAll(async () => {
-  const config = { root_user: { password }, approvals: { enabled: true } };
+  const config = { auth: second.auth, approvals: { enabled: true } };
   instance = await Instance.start({ config });
   const shim = `#!/bin/sh\nexec '${binary}' "$@" --config '${join(instance.home, "pkid.yaml")}'\n`;
   writeFileSync(join(folder, "pkid"), shim);
@@ -51,9 +51,10 @@ test("MON-1: the manual's openssl line says that a transcript is genuine, and th
     "/api/ca/init-root",
     request,
   );
-  const root = basic("root", password);
   const path = `/api/approvals/${parked.approval_id}/approve`;
-  const approved = await send(instance, root, "POST", path, { comment: 'ja, "exported_at":"now"' });
+  const approved = await second.send(instance, "POST", path, {
+    comment: 'ja, "exported_at":"now"',
+  });
   expect(approved.body.status).toBe("executed");
   const lines = block("openssl pkeyutl -verify");
   const verified = run(lines, parked.approval_id);
@@ -71,7 +72,7 @@ test("MON-1: the manual's openssl line says that a transcript is genuine, and th
   // The file is edited after it was fetched.
   const edited = lines.replace(
     "pkid keys inventory",
-    'sed -i \'s/"approver":"root"/"approver":"eve"/\' transcript.json\npkid keys inventory',
+    `sed -i 's/"approver":"${second.subject}"/"approver":"eve"/' transcript.json\npkid keys inventory`,
   );
   const refused = run(edited, parked.approval_id);
   expect(refused.exitCode).not.toBe(0);

@@ -8,9 +8,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Instance } from "#test/support/instances/instance.ts";
 import { basic, logIn, type Person, send } from "#test/support/instances/person.ts";
 import { SoftAuthenticator } from "#test/support/instances/soft-authenticator.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 
 const password = "correct horse battery staple";
 const home = { origin: "https://pki.example.com", rpId: "example.com" };
+const second = shareSecondPerson();
 let instance: Instance;
 
 beforeAll(async () => {
@@ -18,7 +20,7 @@ beforeAll(async () => {
   instance = await Instance.start({
     config: {
       root_user: { password },
-      auth: { webauthn },
+      auth: { ...second.auth, webauthn },
       approvals: { enabled: true, thresholds: { "token.create": 1 } },
     },
   });
@@ -59,8 +61,12 @@ test("a lost passkey is reset by two people, from a shell and over HTTP, and nev
     details: { subject: "root" },
   });
   expect((await register(again)).body.code).toBe("step_up_required");
-  const approved = await ask(basic("root", password), `/api/approvals/${items[0].id}/approve`);
-  expect(approved.body).toMatchObject({ status: "executed", result: { removed: 1 } });
+  const path = `/api/approvals/${items[0].id}/approve`;
+  const byRoot = await ask(basic("root", password), path);
+  expect([byRoot.status, byRoot.body.code]).toEqual([403, "self_approval"]);
+  expect((await register(again)).body.code).toBe("step_up_required");
+  const approved = await second.approve(instance, items[0].id);
+  expect(approved).toMatchObject({ status: "executed", result: { removed: 1 } });
   expect((await register(again)).status).toBe(201);
   const events = await instance.admin<{ items: { actor: string; detail: string }[] }>(
     "GET",

@@ -13,7 +13,7 @@ import {
   startIdentityProvider,
 } from "#test/support/servers/identity-provider.ts";
 import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
-import { basic, type Person, send } from "#test/support/instances/person.ts";
+import { type Person, send } from "#test/support/instances/person.ts";
 
 const password = "correct horse battery staple";
 const redirectUrl = "https://pkid.test/auth/callback";
@@ -48,7 +48,7 @@ const configured = (home: string, roles: readonly string[]) => ({
       bindings: [{ subject_cn: "robot", subject: "robot", roles }],
     },
   },
-  rbac: { subjects: { alice: roles } },
+  rbac: { subjects: { alice: roles, carol: ["admin"] } },
 });
 
 const reloaded = async (roles: readonly string[]) => {
@@ -80,14 +80,14 @@ async function byRobot(label: string) {
   return { status: answer.status, body: (await answer.json()) as any };
 }
 
-const alice = (): Person => {
+const bearer = (sub: string): Person => {
   const at = Math.floor(Date.now() / 1000);
-  const claims = { iss: idp.issuer, aud: "pkid", sub: "alice", iat: at, exp: at + 300 };
+  const claims = { iss: idp.issuer, aud: "pkid", sub, iat: at, exp: at + 300 };
   return { authorization: `Bearer ${idp.token(claims)}` };
 };
-const root = () => basic("root", password);
+const alice = () => bearer("alice");
 const approved = async (id: string) =>
-  (await send(instance, root(), "POST", `/api/approvals/${id}/approve`, {})).body;
+  (await send(instance, bearer("carol"), "POST", `/api/approvals/${id}/approve`, {})).body;
 
 test("APR-2: what was approved is done with the authority its maker has now, however it came", async () => {
   const waiting = await instance.admin<{ approval_id: string }>(

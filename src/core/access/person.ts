@@ -40,6 +40,21 @@ export const ownPerson = (subject: string): Person => plainPerson("pkid", subjec
 export const localPerson: Person = plainPerson("local", "local");
 
 /**
+ * Accounts of the operator of the host: root, whose password the host stores, and the callers of
+ * the admin socket. They are one person (APR-5).
+ */
+export const hostAccounts: readonly Person[] = [localPerson, ownPerson("root")];
+
+/** Subjects of the accounts of the host. */
+export const hostSubjects: ReadonlySet<string> = new Set(
+  hostAccounts.map(({ subject }) => subject),
+);
+
+/** True for an account of the operator of the host. */
+export const isHostAccount = (person: Account): boolean =>
+  hostAccounts.some((account) => equalsAccount(account, person));
+
+/**
  * ASCII letters in lower case and nothing else changed: Unicode folds letters that look alike into
  * each other, and an address is not to become somebody else's by that.
  */
@@ -53,6 +68,10 @@ export const canonicalAddress = (address: string): string =>
 export function isSamePerson(one: Person, other: Person): boolean {
   if (one.address !== "" && one.address === other.address) return true;
   if (one.voucher === "unknown" || other.voucher === "unknown") return false;
+  return equalsAccount(one, other) || (isHostAccount(one) && isHostAccount(other));
+}
+
+function equalsAccount(one: Account, other: Account): boolean {
   return (
     one.voucher === other.voucher && one.issuer === other.issuer && one.subject === other.subject
   );
@@ -63,4 +82,11 @@ export function isSamePerson(one: Person, other: Person): boolean {
  * whoever vouches.
  */
 export const mayBeSamePerson = (one: Person, other: Person): boolean =>
+  sharesName(one, other) || (hostSubjects.has(one.subject) && hostSubjects.has(other.subject));
+
+/**
+ * True if both have one subject or one verified address. Older releases compared makers and
+ * approvers by this alone, so that it decides which of their approvals are valid.
+ */
+export const sharesName = (one: Person, other: Person): boolean =>
   one.subject === other.subject || (one.address !== "" && one.address === other.address);

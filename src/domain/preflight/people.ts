@@ -1,6 +1,7 @@
 /** Who can come in, and in the number that operations wait for. */
 
 import { bindingsOf } from "#core/access/binding-rows.ts";
+import { hostSubjects } from "#core/access/person.ts";
 import { mappingsOf } from "#core/access/role-mappings.ts";
 import { approvalClasses, type ApprovalsSection, thresholdOf } from "#core/approvals/classes.ts";
 import type { Finding } from "#core/preflight/finding.ts";
@@ -14,7 +15,6 @@ import type { Store } from "#domain/store.ts";
 /** What says who they are. */
 export interface PeopleSections extends Pick<AccessSections, "auth" | "oidc" | "policy" | "rbac"> {
   readonly approvals: ApprovalsSection;
-  readonly server: { readonly admin_socket: { readonly enabled: boolean } };
   /** Neither is set where the first start made a password up. */
   readonly root_user: { readonly password?: unknown; readonly password_hash?: unknown };
 }
@@ -63,29 +63,29 @@ function quorums(config: PeopleSections): readonly QuorumFacts[] {
     const needed = thresholdOf(approvals, name);
     const listed = Object.hasOwn(approvals.operators, name) ? approvals.operators[name] : undefined;
     if (needed === 0) return [];
-    const people = listed === undefined ? besidesMaker(config) : new Set(listed).size;
+    const people = listed === undefined ? countOthers(config) : new Set(listed).size;
     return [{ name, needed, people }];
   });
 }
 
 /**
- * Root, the shell of this machine, and who the configuration names; without the maker, who may be
- * any of them.
+ * Returns how many approvers other than the maker exist. Root and all shells of the host are one
+ * person, who may be the maker, so that only the approvers that the configuration names remain.
  */
-function besidesMaker({ server, oidc, auth, rbac }: PeopleSections): number | undefined {
+function countOthers({ oidc, auth, rbac }: PeopleSections): number | undefined {
   const deciding = (roles: readonly string[]) =>
     roles.includes("admin") || roles.includes("approver");
   const blocks = [auth.oidc, auth.ldap].filter(({ enabled }) => enabled);
   const mapped = blocks.flatMap((one) => one.role_mappings.map(({ roles }) => roles));
   if ([...Object.values(rbac.groups), ...mapped].some(deciding)) return undefined;
   const reachable = oidc.issuer_url !== undefined || blocks.length > 0;
-  const subjects = Object.entries(reachable ? rbac.subjects : {});
-  const named = subjects.filter(([, roles]) => deciding(roles)).map(([subject]) => subject);
+  const entries = Object.entries(reachable ? rbac.subjects : {});
+  const named = entries.filter(([, roles]) => deciding(roles)).map(([subject]) => subject);
   const bound = boundClients(auth).filter(({ roles, tenantRoles }) =>
     [roles, ...Object.values(tenantRoles)].some(deciding),
   );
-  const people = new Set([...named, ...bound.map(({ subject }) => subject)]);
-  return people.size + (server.admin_socket.enabled ? 1 : 0);
+  const subjects = [...named, ...bound.map(({ subject }) => subject)];
+  return new Set(subjects.filter((subject) => !hostSubjects.has(subject))).size;
 }
 
 /** How many entries of the configuration make somebody an administrator who can come in now. */

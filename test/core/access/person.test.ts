@@ -6,7 +6,9 @@ import fc from "fast-check";
 import {
   canonicalAddress,
   isSamePerson,
+  localPerson,
   mayBeSamePerson,
+  ownPerson,
   type Person,
   plainPerson,
   vouchers,
@@ -50,12 +52,28 @@ describe("one person", () => {
     expect([isSamePerson(stored, stored), mayBeSamePerson(stored, stored)]).toEqual([false, true]);
   });
 
+  test("root and every caller of the admin socket are one person (APR-5)", () => {
+    const root = ownPerson("root");
+    expect([isSamePerson(root, localPerson), mayBeSamePerson(root, localPerson)]).toEqual([
+      true,
+      true,
+    ]);
+    // A user of an identity provider may have chosen the name.
+    const namesake = personNamed("root");
+    expect([isSamePerson(namesake, localPerson), mayBeSamePerson(namesake, localPerson)]).toEqual([
+      false,
+      true,
+    ]);
+    const job = ownPerson("system:bulk");
+    expect([isSamePerson(job, localPerson), mayBeSamePerson(job, root)]).toEqual([false, false]);
+  });
+
   test("needs more than an empty address in common", () => {
     expect(mayBeSamePerson(personNamed("a"), personNamed("b"))).toBe(false);
   });
 
   test("whatever subjects are called: what is surely one person may be one, both ways alike", () => {
-    const text = fc.oneof(fc.constantFrom("a", "a <b@x>", "b@x", ""), fc.string());
+    const text = fc.oneof(fc.constantFrom("a", "a <b@x>", "b@x", "", "root", "local"), fc.string());
     const person = fc.record({
       subject: text,
       voucher: fc.constantFrom(...vouchers),

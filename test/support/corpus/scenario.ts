@@ -9,11 +9,12 @@ import { join } from "node:path";
 import type { AcmeWorld } from "#test/support/acme/world.ts";
 import { falseTime } from "#test/support/instances/false-time.ts";
 import { type Chain, command, createChain } from "#test/support/instances/first-certificate.ts";
-import { Instance } from "#test/support/instances/instance.ts";
+import { Instance, writeConfig } from "#test/support/instances/instance.ts";
 import { livedConfig, livedWithAcme } from "#test/support/instances/lived.ts";
 import { OpensslCa } from "#test/support/instances/openssl-ca.ts";
-import { basic, logIn, register, send } from "#test/support/instances/person.ts";
+import { logIn, register } from "#test/support/instances/person.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
+import { shareSecondPerson } from "#test/support/instances/second-person.ts";
 import { SoftAuthenticator } from "#test/support/instances/soft-authenticator.ts";
 import { type CorpusRecords, listRecords } from "./records.ts";
 
@@ -94,6 +95,12 @@ export const corpusConfig = {
   },
 };
 
+/** Settings with which a second person can approve, too. */
+const withSecondPerson = {
+  ...corpusConfig,
+  auth: { ...corpusConfig.auth, ...shareSecondPerson().auth },
+};
+
 /**
  * Creates the records of the inventory in `home`: few, so that archives and exports are small.
  *
@@ -101,7 +108,7 @@ export const corpusConfig = {
  */
 export async function createBaseRecords(home: string, database: object): Promise<BaseInstance> {
   const { chain, archived } = await issueInThePast(home, { ...corpusConfig, ...database });
-  const config = { ...corpusConfig, ...database, approvals: baseApprovals };
+  const config = { ...withSecondPerson, ...database, approvals: baseApprovals };
   const instance = await Instance.start({ home, config });
   const leaves = await issueLeaves(instance, chain);
   await fillAccess(instance);
@@ -146,7 +153,10 @@ export async function addFurtherRecords(home: string, database: object): Promise
   const before = await Instance.start({ home, config });
   const chain = await createChain(before, "ecdsa-p256", "ecdsa-p256", 14_600);
   await before.stop();
-  const { world } = await livedWithAcme({ config, existing: { home, chain } });
+  const shared = { ...withSecondPerson, ...database };
+  const { world } = await livedWithAcme({ config: shared, existing: { home, chain } });
+  // The corpus does not include the certificate of the second person's CA.
+  writeConfig(home, { ...world.config, auth: corpusConfig.auth });
   await importForeignCa(world.instance);
   await command(world.instance, ["keys", "kek", "rotate"]);
   return world;
@@ -236,7 +246,7 @@ async function fillAccess(instance: Instance): Promise<void> {
   if (registered.body.id === undefined) throw new Error(JSON.stringify(registered));
 }
 
-/** Requests two certificates that need approval; root approves the first one. */
+/** Requests two certificates that need approval; a second person approves the first one. */
 async function parkTwoRequests(instance: Instance, { folder, intermediateId }: Chain) {
   const ids: string[] = [];
   for (const name of ["pay-1.example.test", "pay-2.example.test"]) {
@@ -246,9 +256,8 @@ async function parkTwoRequests(instance: Instance, { folder, intermediateId }: C
     ids.push(parked.approval_id);
   }
   const [executed = "", pending = ""] = ids;
-  const path = `/api/approvals/${executed}/approve`;
-  const approved = await send(instance, basic("root", rootPassword), "POST", path, {});
-  if (approved.body.status !== "executed") throw new Error(JSON.stringify(approved));
+  const approved = await shareSecondPerson().approve(instance, executed);
+  if (approved.status !== "executed") throw new Error(JSON.stringify(approved));
   return { executed, pending };
 }
 

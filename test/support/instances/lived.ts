@@ -16,12 +16,14 @@ import { AcmeWorld, type AcmeWorldOptions } from "#test/support/acme/world.ts";
 import { type Chain, command, createChain } from "./first-certificate.ts";
 import type { Instance } from "./instance.ts";
 import { newCsr, saved } from "./relying-party.ts";
+import { shareSecondPerson } from "./second-person.ts";
 
 /** Configuration under which all of it can be done. */
 export const livedConfig = {
   server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
   crl: { shards: 2, base_url: "http://crl.example.test" },
   root_user: { password: "correct horse battery" },
+  auth: shareSecondPerson().auth,
   approvals: { enabled: true, thresholds: { "token.create": 1 } },
 };
 
@@ -148,12 +150,5 @@ async function parked(instance: Instance): Promise<void> {
     scope: "platform",
     expires_at: new Date(Date.now() + 86_400_000).toISOString(),
   });
-  const { root_user } = livedConfig;
-  const basic = Buffer.from(`root:${root_user.password}`).toString("base64");
-  const response = await instance.fetch(`/api/approvals/${approval_id}/approve`, {
-    method: "POST",
-    headers: { authorization: `Basic ${basic}`, "content-type": "application/json" },
-    body: "{}",
-  });
-  if (!response.ok) throw new Error(`the approval was refused: ${await response.text()}`);
+  await shareSecondPerson().approve(instance, approval_id);
 }

@@ -8,6 +8,7 @@ import { ConsoleWorld } from "./console-world.ts";
 import { newHome } from "./instance.ts";
 import { makeCas } from "./issue-page.ts";
 import { newCsr } from "./relying-party.ts";
+import { shareSecondPerson } from "./second-person.ts";
 
 /** The world, and where pages lead that show one thing. */
 export interface Shown {
@@ -30,6 +31,7 @@ export async function shownWorld(): Promise<Shown> {
       public_http: { enabled: true, address: "127.0.0.1:0" },
     },
     acme: { enabled: true, ca_label: "example-issuing", require_eab: true },
+    auth: shareSecondPerson().auth,
     approvals: { enabled: true, thresholds: { "cert.issue": 1, "ca.retire": 1 } },
     profiles: [
       {
@@ -106,17 +108,15 @@ async function endSome(
   await instance.admin("POST", `/api/ca/${ca}/crl:publish`, {});
 }
 
-/** Somebody else than root asks, so that root may approve it. */
+/** Requests it as the second person, so that root may approve it. */
 async function askForApproval({ instance }: ConsoleWorld, ca: string): Promise<string> {
   const path = `/api/ca/${ca}/issue`;
   let approval = "";
   for (const name of ["ledger.pay.example.com", "gateway.pay.example.com"]) {
     const csr = await newCsr(folderOf(instance.home), name);
-    const parked = await instance.admin<{ approval: { id: string } }>("POST", path, {
-      csr,
-      profile: "payments",
-    });
-    approval = parked.approval.id;
+    const request = { csr, profile: "payments" };
+    const { body } = await shareSecondPerson().send(instance, "POST", path, request);
+    approval = body.approval.id;
   }
   return approval;
 }

@@ -18,7 +18,7 @@ import {
   sql,
 } from "drizzle-orm";
 
-import type { Person } from "#core/access/person.ts";
+import { hostAccounts, hostSubjects, isHostAccount, type Person } from "#core/access/person.ts";
 import { assert } from "#core/problems.ts";
 import {
   type ApprovalFilter,
@@ -169,10 +169,15 @@ async function withDecisions(
 function meeting(connection: Connection, filter: ApprovalFilter): SQL | undefined {
   const a = connection.t.approvals;
   const { reach, person, mine, decidableBy, status, operationClass, tenant } = filter;
-  const account = and(
-    eq(a.makerVoucher, person.voucher),
-    eq(a.makerIssuer, person.issuer),
-    eq(a.makerSubject, person.subject),
+  const accounts = isHostAccount(person) ? hostAccounts : [person];
+  const account = or(
+    ...accounts.map((one) =>
+      and(
+        eq(a.makerVoucher, one.voucher),
+        eq(a.makerIssuer, one.issuer),
+        eq(a.makerSubject, one.subject),
+      ),
+    ),
   );
   const sameAddress = person.address === "" ? undefined : eq(a.makerAddress, person.address);
   const own = person.voucher === "unknown" ? sameAddress : or(account, sameAddress);
@@ -208,7 +213,9 @@ function decidable({ db, t }: Connection, { person, reach, classes, now }: Decid
 
 /** `mayBeSamePerson`. */
 function mayBeOf({ subject, address }: Person, at: Record<"subject" | "address", Column>): SQL {
-  const sameSubject = eq(at.subject, subject);
+  const sameSubject = hostSubjects.has(subject)
+    ? inArray(at.subject, [...hostSubjects])
+    : eq(at.subject, subject);
   return address === "" ? sameSubject : sql`(${sameSubject} or ${eq(at.address, address)})`;
 }
 
