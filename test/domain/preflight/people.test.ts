@@ -12,7 +12,10 @@ test("root and the shells of the host are one person, who cannot approve without
     const approvals = { enabled: true, thresholds: { "ca.create": 1 } };
     return quorumReached(configOf(JSON.stringify({ approvals, auth: { mtls } })));
   };
-  expect(evaluate()).toMatchObject({ status: "fail", detail: expect.stringContaining("ca.create") });
+  expect(evaluate()).toMatchObject({
+    status: "fail",
+    detail: expect.stringContaining("ca.create"),
+  });
   expect(evaluate("carol").status).toBe("warn");
   expect(evaluate("carol", "carol").status).toBe("warn");
   expect(evaluate("carol", "dave").status).toBe("pass");

@@ -24,7 +24,12 @@ export interface PostgresPair {
   readonly standby: number;
   /** Makes the primary read-only. Its connections remain open, and new ones are accepted. */
   fence(): Promise<void>;
-  /** Promotes the standby after it has replayed every commit. The old primary continues. */
+  /** Ends the replication: the standby lacks every later commit. */
+  disconnect(): Promise<void>;
+  /**
+   * Promotes the standby, after it has replayed every commit unless it was disconnected. The old
+   * primary continues.
+   */
   promote(): Promise<void>;
   /** Replaces the old primary by a standby of the new one. */
   rejoin(): Promise<void>;
@@ -43,6 +48,7 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
   await query(primary.port, `create database ${database}`);
   let standby = await startStandby(primary, "standby-1");
   let copies = 1;
+  let isReplicated = true;
   const servers = () => [primary, standby];
   const onExit = () => {
     for (const { cluster: directory } of servers()) stopImmediately(asServer, directory);
@@ -62,10 +68,15 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
       const text = "select current_setting('default_transaction_read_only') as value";
       await until(async () => firstValue(await query(primary.port, text)) === "on");
     },
+    disconnect: async () => {
+      await query(standby.port, "alter system set primary_conninfo = ''");
+      await query(standby.port, "select pg_reload_conf()");
+      const text = "select count(*)::int as value from pg_stat_wal_receiver";
+      await until(async () => firstValue(await query(standby.port, text)) === 0);
+      isReplicated = false;
+    },
     promote: async () => {
-      const written = firstValue(await query(primary.port, "select pg_current_wal_lsn() as value"));
-      const replayed = `select pg_last_wal_replay_lsn() >= '${written}'::pg_lsn as value`;
-      await until(async () => firstValue(await query(standby.port, replayed)) === true);
+      if (isReplicated) await waitForReplay(primary.port, standby.port);
       await query(standby.port, "select pg_promote(true, 60)");
       [primary, standby] = [standby, primary];
     },
@@ -73,6 +84,7 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
       await stop(standby);
       copies += 1;
       standby = await startStandby(primary, `standby-${copies}`);
+      isReplicated = true;
     },
     stop: async () => {
       process.off("exit", onExit);
@@ -113,6 +125,13 @@ async function stop({ child, cluster }: Server): Promise<void> {
   child.kill("SIGINT");
   await child.exited;
   rmSync(cluster, { recursive: true, force: true });
+}
+
+/** Resolves as soon as the standby has every commit of the primary. */
+async function waitForReplay(primary: number, standby: number): Promise<void> {
+  const written = firstValue(await query(primary, "select pg_current_wal_lsn() as value"));
+  const text = `select pg_last_wal_replay_lsn() >= '${written}'::pg_lsn as value`;
+  await until(async () => firstValue(await query(standby, text)) === true);
 }
 
 async function query(port: number, text: string, database = "postgres"): Promise<unknown[]> {
