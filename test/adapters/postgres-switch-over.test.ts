@@ -3,7 +3,9 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openStore } from "#adapters/db/open.ts";
-import type { Patience } from "#adapters/db/engine/postgres-link.ts";
+import { Heartbeat } from "#adapters/db/engine/postgres-heartbeat.ts";
+import { Link, type Patience } from "#adapters/db/engine/postgres-link.ts";
+import { SharedServer } from "#adapters/db/engine/postgres-server.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
 import { type MovingPath, openMovingPath } from "#test/support/servers/moving-path.ts";
@@ -66,6 +68,35 @@ test("a store serves nothing from a primary that became read-only, and recovers 
   expect(await readName(pair.primary)).toBe("second");
   await store.ping();
   await receivesEvents();
+  await pair.rejoin();
+});
+
+test("a heartbeat leaves a read-only primary, also over a connection that was opened while the others were closed", async () => {
+  const server = new SharedServer(false);
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
+  let opened = 0;
+  const open = async () => {
+    const { port } = path;
+    const dsn = `postgres://pkid@127.0.0.1:${port}/pkid`;
+    const link = await Link.open({ dsn, patience: timeouts, onReadOnly: () => {} });
+    opened += 1;
+    await isReleased;
+    return link;
+  };
+  const { beatMs: timeoutMs, unconfirmedMs } = timeouts;
+  const heartbeat = new Heartbeat({ open, server, timeoutMs, unconfirmedMs });
+  const first = heartbeat.beat();
+  await until(() => opened === 1);
+  heartbeat.disconnect();
+  release();
+  await first;
+  await pair.fence();
+  await expect(heartbeat.beat()).rejects.toMatchObject({ reason: "read_only" });
+  await pair.promote();
+  path.move(pair.primary);
+  server.reset();
+  await heartbeat.beat();
+  heartbeat.close();
   await pair.rejoin();
 });
 

@@ -87,7 +87,7 @@ async function switchOver(): Promise<void> {
   for (const hasNonce of [true, false, true]) {
     expect(await load.query(one, serial, hasNonce)).toBe("tryLater");
   }
-  await until(async () => (await databaseDetail(one)).includes("read-only"));
+  await reports(one, "read-only");
   expect((await one.fetch("/readyz")).status).toBe(503);
   paths[0].move(pair.primary);
   await ready(one);
@@ -106,7 +106,7 @@ async function switchToLaggingStandby(): Promise<void> {
   for (const path of paths) path.move(pair.primary);
   const replicas = [one, two];
   for (const replica of replicas) {
-    await until(async () => (await databaseDetail(replica)).includes("lacks acknowledged changes"));
+    await reports(replica, "lacks acknowledged changes");
     expect(await load.query(replica, serial, true)).toBe("tryLater");
     await expect(load.issue(replica)).rejects.toThrow("503");
   }
@@ -125,7 +125,7 @@ test("replicas leave an old primary that still takes writes when the address has
   const before = [countMoves(one), countMoves(two)];
   for (const path of paths) path.move(pair.primary);
   await until(() => [one, two].every((replica, n) => countMoves(replica) > (before[n] ?? 0)));
-  await until(async () => (await databaseDetail(one)).includes("lacks acknowledged changes"));
+  await reports(one, "lacks acknowledged changes");
   expect(await load.query(one, serial, true)).toBe("tryLater");
   await until(async () => (await one.cli("db", "accept-rollback")).code === 0);
   for (const replica of [one, two]) await ready(replica);
@@ -138,7 +138,7 @@ describe.skipIf(!canFakeTime)("a replica whose clock differs from that of the da
   test("a replica issues nothing beyond 60 seconds, and log, readiness and preflight contain the reason", async () => {
     for (const seconds of [-90, 200 * 86_400]) {
       time.set(seconds);
-      await until(async () => (await databaseDetail(two)).includes("60 seconds"));
+      await reports(two, "60 seconds");
       await expect(load.issue(two)).rejects.toThrow(/503.*differ by more than 60 seconds/s);
       // The clock of the other replica is right, which must not end the pause of this one.
       await load.issue(one);
@@ -161,8 +161,18 @@ async function databaseDetail(replica: Instance): Promise<string> {
   return components.database.detail ?? components.database.error ?? "";
 }
 
+/** Resolves as soon as readiness contains the text. */
+async function reports(replica: Instance, text: string): Promise<void> {
+  await until(async () => (await databaseDetail(replica)).includes(text)).catch(async () => {
+    throw new Error(`no "${text}" in: ${await databaseDetail(replica)}`);
+  });
+}
+
 async function ready(replica: Instance): Promise<void> {
-  await until(async () => (await replica.fetch("/readyz")).status === 200);
+  const isReady = async () => (await replica.fetch("/readyz")).status === 200;
+  await until(isReady).catch(async () => {
+    throw new Error(`not ready: ${await databaseDetail(replica)}`);
+  });
 }
 
 /** Repeats an operation that the load or a recovery may keep from succeeding. */

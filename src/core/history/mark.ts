@@ -13,8 +13,17 @@ export interface HighWaterMark {
   readonly crlNumbers: ReadonlyMap<string, number>;
 }
 
+/** Rollback that another replica has found, as it is stored in the older database. */
+export interface ReportedRollback {
+  /** Epoch of the older database; an accepted rollback ends the report. */
+  readonly epoch: number;
+  readonly reason: string;
+  readonly acknowledged: Rollback["acknowledged"];
+}
+
 /** State of a database, read for a comparison with one mark. */
 export interface HistorySnapshot extends Omit<HighWaterMark, "crlNumbers"> {
+  readonly reported: ReportedRollback | undefined;
   /** Hash of the event with the number of the mark; undefined if there is no such event. */
   readonly eventAtMark: string | undefined;
   /** Hash of the ledger entry with the number of the mark; undefined if there is no such entry. */
@@ -47,14 +56,35 @@ export const emptyMark: HighWaterMark = {
 
 /**
  * Returns the rollback of a database that lacks part of the history of the mark; undefined if the
- * database has the whole history. A higher epoch means that the history was continued on purpose:
- * then only CRL numbers are compared.
+ * database has the whole history. A replica with a newer mark may have reported the rollback. A
+ * higher epoch means that the history was continued on purpose: then only CRL numbers are compared.
  */
 export function findRollback(mark: HighWaterMark, snapshot: HistorySnapshot): Rollback | undefined {
   const continued = snapshot.epoch > mark.epoch;
   const difference = continued ? undefined : findLostHistory(mark, snapshot);
   const reason = difference ?? findLostCrlNumber(mark, snapshot);
-  return reason === undefined ? undefined : createRollback(mark, snapshot, reason);
+  if (reason !== undefined) return createRollback(mark, snapshot, reason);
+  const { reported, epoch } = snapshot;
+  if (reported?.epoch !== epoch) return undefined;
+  return {
+    ...createRollback(mark, snapshot, reported.reason),
+    acknowledged: reported.acknowledged,
+  };
+}
+
+/** Encodes a report for the database. */
+export const encodeReport = ({ epoch, reason, acknowledged }: ReportedRollback): string =>
+  [epoch, acknowledged.event, acknowledged.ledger, reason].join(" ");
+
+/** Parses a report; undefined if there is none. */
+export function parseReport(text: string | undefined): ReportedRollback | undefined {
+  if (text === undefined) return undefined;
+  const [epoch, event, ledger, ...reason] = text.split(" ");
+  return {
+    epoch: Number(epoch),
+    reason: reason.join(" "),
+    acknowledged: { event: Number(event), ledger: Number(ledger) },
+  };
 }
 
 /**
@@ -85,7 +115,7 @@ export const formatRollback = ({ reason, found, acknowledged }: Rollback): strin
 
 function findLostHistory(
   mark: HighWaterMark,
-  snapshot: Omit<HistorySnapshot, "crlNumbers">,
+  snapshot: Omit<HistorySnapshot, "crlNumbers" | "reported">,
 ): string | undefined {
   if (snapshot.epoch < mark.epoch) return "an accepted rollback or restore is missing";
   const events = findLostRows("event", mark.event, snapshot.event, snapshot.eventAtMark);

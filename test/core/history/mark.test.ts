@@ -8,11 +8,13 @@ import { encodeMark, parseMark } from "#core/history/mark-lines.ts";
 import {
   crlScopeKey,
   emptyMark,
+  encodeReport,
   findRollback,
   findRollbackOfHeads,
   formatRollback,
   type HighWaterMark,
   type HistorySnapshot,
+  parseReport,
 } from "#core/history/mark.ts";
 
 const scope = crlScopeKey("ca", "full");
@@ -25,6 +27,7 @@ const mark: HighWaterMark = {
 };
 const current: HistorySnapshot = {
   ...mark,
+  reported: undefined,
   eventAtMark: "e57",
   ledgerAtMark: "l12",
   crlNumbers: new Map([[scope, 9]]),
@@ -55,6 +58,31 @@ describe("a database is older than the mark", () => {
   test("a continued database is older if CRL numbers went back", () => {
     const continued = { epoch: 6, event: { seq: 1, hash: "e1" }, eventAtMark: undefined };
     expect(find({ ...continued, crlNumbers: new Map() })).toContain("CRL number 9");
+  });
+});
+
+describe("a report of a replica with a newer mark", () => {
+  const reported = {
+    epoch: 5,
+    reason: "event 60 is missing",
+    acknowledged: { event: 60, ledger: 13 },
+  };
+
+  test("a database is older for every replica after one report", () => {
+    expect(findRollback(mark, { ...current, reported })).toEqual({
+      reason: "event 60 is missing",
+      found: { event: 57, ledger: 12 },
+      acknowledged: { event: 60, ledger: 13 },
+    });
+  });
+
+  test("a database is current if the rollback was accepted after the report", () => {
+    expect(find({ reported, epoch: 6 })).toBeUndefined();
+  });
+
+  test("a report is read as it was written", () => {
+    expect(parseReport(encodeReport(reported))).toEqual(reported);
+    expect(parseReport(undefined)).toBeUndefined();
   });
 });
 

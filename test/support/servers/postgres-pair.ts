@@ -1,4 +1,7 @@
-/** Runs two real PostgreSQL servers, a primary and its standby, which change their roles. */
+/**
+ * Runs two real PostgreSQL servers, a primary and its standby, which change their roles. The
+ * replication is synchronous, so that a promoted standby has every acknowledged commit.
+ */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,8 +30,8 @@ export interface PostgresPair {
   /** Ends the replication: the standby lacks every later commit. */
   disconnect(): Promise<void>;
   /**
-   * Promotes the standby, after it has replayed every commit unless it was disconnected. The old
-   * primary continues.
+   * Promotes the standby, which lacks commits only if it was disconnected. The old primary
+   * continues; unless it was fenced, it takes commits of its own.
    */
   promote(): Promise<void>;
   /** Replaces the old primary by a standby of the new one. */
@@ -47,8 +50,9 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
   let primary = await start({ asServer, folder, cluster });
   await query(primary.port, `create database ${database}`);
   let standby = await startStandby(primary, "standby-1");
+  await requireStandby(primary.port, true);
   let copies = 1;
-  let isReplicated = true;
+  let state: "replicated" | "fenced" | "disconnected" = "replicated";
   const servers = () => [primary, standby];
   const onExit = () => {
     for (const { cluster: directory } of servers()) stopImmediately(asServer, directory);
@@ -67,16 +71,18 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
       await query(primary.port, "select pg_reload_conf()");
       const text = "select current_setting('default_transaction_read_only') as value";
       await until(async () => firstValue(await query(primary.port, text)) === "on");
+      if (state === "replicated") state = "fenced";
     },
     disconnect: async () => {
-      await query(standby.port, "alter system set primary_conninfo = ''");
-      await query(standby.port, "select pg_reload_conf()");
-      const text = "select count(*)::int as value from pg_stat_wal_receiver";
-      await until(async () => firstValue(await query(standby.port, text)) === 0);
-      isReplicated = false;
+      await requireStandby(primary.port, false);
+      await stopReceiving(standby.port);
+      state = "disconnected";
     },
     promote: async () => {
-      if (isReplicated) await waitForReplay(primary.port, standby.port);
+      if (state === "replicated") {
+        await requireStandby(primary.port, false);
+        await waitForReplay(primary.port, standby.port);
+      }
       await query(standby.port, "select pg_promote(true, 60)");
       [primary, standby] = [standby, primary];
     },
@@ -84,7 +90,8 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
       await stop(standby);
       copies += 1;
       standby = await startStandby(primary, `standby-${copies}`);
-      isReplicated = true;
+      await requireStandby(primary.port, true);
+      state = "replicated";
     },
     stop: async () => {
       process.off("exit", onExit);
@@ -125,6 +132,23 @@ async function stop({ child, cluster }: Server): Promise<void> {
   child.kill("SIGINT");
   await child.exited;
   rmSync(cluster, { recursive: true, force: true });
+}
+
+/** Sets if a commit is acknowledged only after the standby has it. */
+async function requireStandby(primary: number, isRequired: boolean): Promise<void> {
+  await query(primary, `alter system set synchronous_standby_names = '${isRequired ? "*" : ""}'`);
+  await query(primary, "select pg_reload_conf()");
+  if (!isRequired) return;
+  const text = "select count(*)::int as value from pg_stat_replication where sync_state = 'sync'";
+  await until(async () => firstValue(await query(primary, text)) === 1);
+}
+
+/** Ends the replication on the side of the standby. */
+async function stopReceiving(standby: number): Promise<void> {
+  await query(standby, "alter system set primary_conninfo = ''");
+  await query(standby, "select pg_reload_conf()");
+  const text = "select count(*)::int as value from pg_stat_wal_receiver";
+  await until(async () => firstValue(await query(standby, text)) === 0);
 }
 
 /** Resolves as soon as the standby has every commit of the primary. */

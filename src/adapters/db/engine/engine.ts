@@ -8,6 +8,9 @@ import type { LeaseTroubles } from "#domain/store.ts";
 import type { Heads } from "./journal.ts";
 import type { Connection } from "./connection.ts";
 
+/** Channel of the notifications between replicas. */
+export const eventChannel = "pkid_events";
+
 export interface Engine {
   readonly dialect: "sqlite" | "postgres";
   /** Sees the last committed state; never part of a transaction. */

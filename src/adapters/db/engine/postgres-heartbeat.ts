@@ -38,11 +38,21 @@ export class Heartbeat {
   }
 
   /**
-   * Checks the server over the connection of the last beat and over a new one.
+   * Checks the server over the connection of the last beat and over a new one. After a failure the
+   * next beat uses only a new one.
    *
    * @throws {UnusableServerError} if the server is not the shared one or takes no writes
    */
   async beat(): Promise<Beat> {
+    try {
+      return await this.#check();
+    } catch (error) {
+      this.disconnect();
+      throw error;
+    }
+  }
+
+  async #check(): Promise<Beat> {
     const { server, timeoutMs } = this.#deps;
     const before = this.#link?.broken === false ? this.#link : undefined;
     if (before !== undefined) server.readmit(before.server, await before.readServer(timeoutMs));

@@ -10,7 +10,7 @@ import { shared } from "#core/shared.ts";
 import { type LeaseTroubles, NothingWritten } from "#domain/store.ts";
 
 import { Ahead } from "./ahead.ts";
-import type { Engine } from "./engine.ts";
+import { type Engine, eventChannel } from "./engine.ts";
 import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
 import type { Heads } from "./journal.ts";
 import { presenceClass } from "./owners.ts";
@@ -107,11 +107,11 @@ export class PostgresEngine implements Engine {
     });
     this.#listener = new NotificationListener({
       dsn,
-      channel,
+      channel: eventChannel,
       connectMs: patience.connectMs,
       timeoutMs: patience.statementMs,
       notify: async (payload) =>
-        await this.reader.run("select pg_notify($1, $2)", [channel, payload]),
+        await this.reader.run("select pg_notify($1, $2)", [eventChannel, payload]),
       receive: (payload) => this.#receive(payload),
       onSubscribed: () => this.#wake(),
       onLost: (error) => this.#reportDeaf(error),
@@ -273,7 +273,7 @@ export class PostgresEngine implements Engine {
 
   async commit(heads: Readonly<Heads>): Promise<void> {
     if (heads.eventSeq !== this.#begun?.eventSeq) {
-      const values = [channel, `${heads.eventSeq}`];
+      const values = [eventChannel, `${heads.eventSeq}`];
       this.ahead(this.#write((sql) => sql.unsafe("select pg_notify($1, $2)", values).execute()));
     }
     // What the driver could not send has said so after a turn; what comes later is the server's
@@ -489,7 +489,6 @@ const leaseClass = presenceClass + 1;
 const leasesMax = 4;
 /** SQLSTATE lock_not_available. */
 const lockNotAvailable = "55P03";
-const channel = "pkid_events";
 const batchMilliseconds = 15_000;
 /** What a migration of a large database may take. */
 const unhurriedMilliseconds = 3_600_000;

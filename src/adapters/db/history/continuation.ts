@@ -9,7 +9,7 @@ import { changer, type Connection, placeholder } from "#adapters/db/engine/conne
 import type { Journal } from "#adapters/db/engine/journal.ts";
 import { numberFloorName, raiseCrlNumber } from "#adapters/db/stores/crls.ts";
 import { instanceWrites } from "#adapters/db/stores/instance.ts";
-import { historyEpochName, readCrlNumbers, readSnapshot } from "./snapshot.ts";
+import { historyEpochName, readCrlNumbers, readSnapshot, rollbackReportName } from "./snapshot.ts";
 
 /** Older database inside a transaction, and the newest acknowledged state. */
 export interface ContinuationDeps {
@@ -29,6 +29,7 @@ export async function continueHistory(
   const snapshot = await readSnapshot(writer, mark);
   const epoch = Math.max(snapshot.epoch, mark.epoch, at) + 1;
   await instanceWrites(writer).setValue(historyEpochName, String(epoch));
+  await writer.run(`delete from instance where name = '${rollbackReportName}'`, []);
   await raiseCrlNumbers(writer, mark, at);
   await writer.run("delete from presigned", []);
   await voidAcme(writer);

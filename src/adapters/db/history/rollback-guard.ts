@@ -16,7 +16,7 @@ import { NothingWritten, type RollbackEnd } from "#domain/store.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 import type { Heads } from "#adapters/db/engine/journal.ts";
 import type { HighWaterStorage } from "./high-water-file.ts";
-import { readCrlNumbers, readSnapshot } from "./snapshot.ts";
+import { readCrlNumbers, readSnapshot, reportRollback } from "./snapshot.ts";
 
 /** Collaborators of the guard. */
 export interface RollbackGuardDeps {
@@ -34,6 +34,7 @@ export class RollbackGuard {
   readonly #storage: HighWaterStorage | undefined;
   readonly #reportError: RollbackGuardDeps["reportError"];
   readonly #onContinued = new Set<() => void>();
+  #onFound: () => void = () => {};
   #onEnd: ((end: RollbackEnd) => void)[] = [];
   #mark: HighWaterMark;
   /** The numbers of `#mark`. */
@@ -41,6 +42,8 @@ export class RollbackGuard {
   #rollback: Rollback | undefined;
   /** True once the tables exist and were compared. */
   #isOpen = false;
+  /** True once this process has seen a database with all of its mark. */
+  #wasCurrent = false;
 
   constructor({ storage, reportError }: RollbackGuardDeps) {
     this.#storage = storage;
@@ -95,6 +98,23 @@ export class RollbackGuard {
     if (!this.#compare(mark, { ...snapshot, crlNumbers })) return;
     if (isContinued) this.#continue(snapshot, crlNumbers ?? new Map());
     else this.#advance(snapshot);
+  }
+
+  /**
+   * Reports a known rollback to the other replicas, whose marks may be older. A process that starts
+   * with it reports none: its mark may be of another instance.
+   *
+   * @returns true if the database had no such report
+   */
+  async share(connection: Connection): Promise<boolean> {
+    if (this.#rollback === undefined || !this.#wasCurrent) return false;
+    const mark = this.#mark;
+    const snapshot = await readSnapshot(connection, mark);
+    const found = findRollback(mark, snapshot);
+    const { epoch, reported } = snapshot;
+    if (found === undefined || reported?.epoch === epoch) return false;
+    await reportRollback(connection, mark, found, epoch);
+    return true;
   }
 
   /**
@@ -167,6 +187,11 @@ export class RollbackGuard {
     this.#onContinued.add(listener);
   }
 
+  /** Calls back each time a rollback is found. */
+  onFound(listener: () => void): void {
+    this.#onFound = listener;
+  }
+
   /** Calls back once, when the database is current again or its history was continued. */
   onEnd(listener: (end: RollbackEnd) => void): void {
     this.#onEnd.push(listener);
@@ -183,6 +208,7 @@ export class RollbackGuard {
       this.#report(found);
       return false;
     }
+    this.#wasCurrent = true;
     const isContinued = snapshot.epoch > mark.epoch;
     if (this.#rollback !== undefined && !isContinued) {
       this.#rollback = undefined;
@@ -198,6 +224,7 @@ export class RollbackGuard {
     if (!isFirst) return;
     const message = "the database was rolled back; nothing is written or signed";
     this.#reportError(message, formatRollback(found));
+    this.#onFound();
   }
 
   /** Raises the numbers in place, for there may be thousands of scopes; returns those raised. */

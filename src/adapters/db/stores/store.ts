@@ -8,7 +8,7 @@ import type { AccessLogRow } from "#domain/audit/store.ts";
 import { rollbackRefusal } from "#domain/rollback.ts";
 import type { Reads, Store, Unit } from "#domain/store.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
-import type { Engine } from "#adapters/db/engine/engine.ts";
+import { type Engine, eventChannel } from "#adapters/db/engine/engine.ts";
 import { translatedRead } from "#adapters/db/engine/faults.ts";
 import { Feed, Listeners } from "#adapters/db/engine/feed.ts";
 import { Folding } from "#adapters/db/engine/folding.ts";
@@ -84,9 +84,9 @@ export interface StoreDeps {
 /** Returns the store of an open and verified engine, once it listens to other processes. */
 export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
   const { store, feed, startIndexing } = assembleStore(deps);
-  await deps.engine.listen((seq) => feed.wake(seq));
+  const { compare, stop } = startComparing(deps);
+  await deps.engine.listen((seq) => (seq === rollbackNotice ? compare() : feed.wake(seq)));
   startIndexing();
-  const stop = startComparing(deps);
   const close = () => {
     stop();
     return store.close();
@@ -94,17 +94,28 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   return { ...store, close };
 }
 
-/** Follows the commits of other replicas, and notices the return of a newer database. */
-function startComparing({ engine, guard }: StoreDeps): () => void {
-  if (engine.dialect === "sqlite") return () => {};
-  const compare = () => {
-    guard.check(engine.reader).catch(() => {}); // The watch of the engine reports its absence.
+/**
+ * Follows the commits of other replicas, notices the return of a newer database, and shares a
+ * rollback with the other replicas.
+ */
+function startComparing({ engine, guard }: StoreDeps) {
+  if (engine.dialect === "sqlite") return { compare: () => {}, stop: () => {} };
+  const { reader } = engine;
+  const share = async () => {
+    if (!(await guard.share(reader))) return;
+    await reader.run("select pg_notify($1, $2)", [eventChannel, String(rollbackNotice)]);
   };
+  // The watch of the engine reports its absence.
+  const ignore = () => {};
+  const compare = () => void guard.check(reader).then(share).catch(ignore);
+  guard.onFound(() => void share().catch(ignore));
   const timer = setInterval(compare, betweenComparisonsMs).unref();
-  return () => clearInterval(timer);
+  return { compare, stop: () => clearInterval(timer) };
 }
 
 const betweenComparisonsMs = 2000;
+/** Notification in place of the number of an event: a replica has found a rollback. */
+const rollbackNotice = 0;
 
 /** Builds the parts of a store, before it listens to other processes. */
 export function assembleStore(deps: StoreDeps) {

@@ -265,6 +265,23 @@ describe("replicas whose standby is promoted", () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
+  test("a replica that has not seen the lost changes writes nothing either, until another one has accepted the rollback", async () => {
+    const { stores, database, revert } = await replicas();
+    const [first] = stores;
+    await retry(() => revoke(first));
+    await revert();
+    // The mark of this store is the older state.
+    const late = await database.open({ highWater: newFile() });
+    await awaitRollback(first);
+    await until(() => late.rollback() !== undefined);
+    expect(await readRefusal(append(late))).toContain("accept-rollback");
+    await readRefusal(Promise.resolve(late.read.revocations.sequence()));
+    await retry(() => accept(first));
+    await until(() => late.rollback() === undefined);
+    await retry(() => append(late));
+    await Promise.all([...stores, late].map((store) => store.close()));
+  });
+
   test("every replica resumes after one of them has accepted the rollback", async () => {
     const { stores, revert } = await replicas();
     const [first, second] = stores;
