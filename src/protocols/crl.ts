@@ -107,24 +107,34 @@ function addValidity(
   return { ...rendered, publishedAt, expires, maxAgeSeconds };
 }
 
-/** Serves the copy of an unexpired list if the database is unavailable (http-api 4.8). */
+/**
+ * Serves the copy of an unexpired list if the database is unavailable (http-api 4.8), or lacks
+ * acknowledged changes: its lists may then lack revocations that the copy contains.
+ */
 function serveOrCopy(
-  { crlCopies, copies, clock, crl }: Deps & { readonly copies: ListSource },
+  { store, crlCopies, copies, clock, crl }: Deps & { readonly copies: ListSource },
   pems: PemFacts,
   kind: CrlKind,
   serve: PublicHandler,
 ): PublicHandler {
+  const serveCopy = async (request: PublicRequest) => {
+    const head = findCopy(crlCopies, request, kind);
+    if (head === undefined) return undefined;
+    const isPem = wantsPem(request.query);
+    const rendered = isPem ? await asPem(copies, pems, head) : asDer(copies, head);
+    return cacheableInParts(request.request, addValidity(rendered, head, crl), clock.now());
+  };
   return async (request) => {
+    const newer = store.rollback() === undefined ? undefined : await serveCopy(request);
+    if (newer !== undefined) return newer;
     try {
       return await serve(request);
     } catch (error) {
       const isUnavailable =
         error instanceof Problem && /^(storage|crl)_unavailable$/.test(error.code);
-      const head = isUnavailable ? findCopy(crlCopies, request, kind) : undefined;
-      if (head === undefined) throw error;
-      const isPem = wantsPem(request.query);
-      const rendered = isPem ? await asPem(copies, pems, head) : asDer(copies, head);
-      return cacheableInParts(request.request, addValidity(rendered, head, crl), clock.now());
+      const copy = isUnavailable ? await serveCopy(request) : undefined;
+      if (copy === undefined) throw error;
+      return copy;
     }
   };
 }

@@ -348,7 +348,7 @@ describe("thirty times the input takes about thirty times the work", () => {
       // A square law would make it 900 times; the floor keeps what is over at once from being a
       // matter of luck.
       const most = 200 * Math.max(quickest(few), floorMs);
-      for (let again = 0; again < 3 && taken >= most; again++) {
+      for (let again = 0; again < 10 && taken >= most; again++) {
         taken = Math.min(taken, attempt(many));
       }
       expect(taken).toBeLessThan(most);

@@ -106,6 +106,37 @@ test("a list that another replica published replaces its copy, and the earlier f
   expect(parseCrl(await (await read()).bytes()).number).toBe(number);
 });
 
+test("a copy is served instead of the older list of a database that lacks acknowledged changes", async () => {
+  const publish = async () => {
+    ca.clock.advance(60);
+    await ca.publisher.publishAll(ca.ca, rootOrigin);
+    return await ca.publisher.current(ca.ca);
+  };
+  const older = await publish();
+  const newer = await publish();
+  let rollback: ReturnType<typeof ca.store.rollback>;
+  const store = { ...ca.store, rollback: () => rollback };
+  const rolledBack = { ...ca, store };
+  copies = new CrlCopies({ ...rolledBack, files: openCrlFiles(dataDir) });
+  await copies.refresh();
+  const publisher = {
+    newest: async () => ({ base: older, delta: undefined }),
+    current: async () => older,
+    pieces: (...input: Parameters<typeof ca.publisher.pieces>) => ca.publisher.pieces(...input),
+  };
+  const crl = { http_max_age_seconds: 0 };
+  handlers = crlHandlers({ ...rolledBack, publisher, crlCopies: copies, crl });
+  const readNumber = async () => parseCrl(await (await read()).bytes()).number;
+  expect(await readNumber()).toBe(older.number);
+  rollback = {
+    reason: "event 9 is missing",
+    found: { event: 8, ledger: 1 },
+    acknowledged: { event: 9, ledger: 1 },
+  };
+  await copies.refresh();
+  expect(await readNumber()).toBe(newer.number);
+});
+
 test("a copy of several chunks is served whole, as a range and as PEM", async () => {
   await ca.store.atomically((tx) =>
     tx.revocations.putMany(

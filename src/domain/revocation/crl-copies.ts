@@ -1,4 +1,7 @@
-/** Keeps copies of published CRLs for the time in which the database is unavailable. */
+/**
+ * Keeps copies of published CRLs for the time in which the database is unavailable, or lacks
+ * acknowledged changes.
+ */
 
 import { type CaId, caId as idOfCa } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
@@ -40,10 +43,13 @@ export class CrlCopies {
     this.#deps = deps;
   }
 
-  /** Copies the lists published since the last run, by any replica; at first all lists. */
+  /**
+   * Copies the lists published since the last run, by any replica; at first all lists. The lists of
+   * a database that lacks acknowledged changes replace no copy.
+   */
   async refresh(): Promise<void> {
-    const { files } = this.#deps;
-    if (files === undefined) return;
+    const { files, store } = this.#deps;
+    if (files === undefined || store.rollback() !== undefined) return;
     if (!this.#isStarted) await this.#start();
     if (this.#changed.size === 0) return;
     for (const ca of [...this.#changed]) {

@@ -68,7 +68,8 @@ export const postgresDatabase = async (server: SharedPostgres): Promise<Database
 export const emptyPostgresDatabase = async (server: SharedPostgres): Promise<DatabaseUnderTest> =>
   openPostgres(server, await server.createDatabase());
 
-function openPostgres(server: SharedPostgres, target: string): DatabaseUnderTest {
+/** Returns a database of the server that exists already. */
+export function openPostgres(server: SharedPostgres, target: string): DatabaseUnderTest {
   const options = { driver: "postgres", dsn: target, ...postgresLimits, migrate: true } as const;
   return {
     target,

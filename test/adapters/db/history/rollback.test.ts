@@ -17,6 +17,7 @@ import { sharePostgres } from "#test/support/servers/postgres.ts";
 import { draft, ledgerDraft, noon, revocation } from "#test/support/stores/records.ts";
 import {
   type DatabaseUnderTest,
+  openPostgres,
   postgresDatabase,
   sqliteDatabase,
 } from "#test/support/stores/stores.ts";
@@ -251,11 +252,12 @@ describe("replicas whose standby is promoted", () => {
     await second.read.revocations.sequence();
     // The second replica learns of the revocation with its next comparison.
     await until(async () => (await second.read.revocations.sequence()) === 1);
-    await revert();
-    // A program without a mark appends more events than were lost.
-    const other = await database.open();
+    // A program without a mark appends more events than are lost.
+    const older = openPostgres(await sharePostgres(), `${database.target}_old`);
+    const other = await older.open();
     for (let count = 0; count < 10; count++) await append(other);
     await other.close();
+    await revert();
     for (const store of stores) {
       await awaitRollback(store);
       await until(() => store.rollback()?.reason.includes("has other content") === true);
