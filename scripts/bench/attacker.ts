@@ -36,6 +36,8 @@ interface Attack {
 }
 
 const costlyCsr = new URL("../../test/support/keys/costly-modulus.csr", import.meta.url);
+/** Address of the attackers, as a trusted proxy reports it. */
+const origin = { "x-forwarded-for": "198.51.100.7" };
 const tls = { rejectUnauthorized: false };
 const nonces: string[] = [];
 
@@ -129,7 +131,9 @@ const attackTable: Readonly<Record<AttackName, (plan: AttackPlan) => Attack | Pr
     clients: 16,
     perSecond: 300,
     send: (client, count) =>
-      Bun.fetch(`${publicUrl}/api/ca/${ca}/ocsp/${client}-${count}${"x".repeat(400)}`),
+      Bun.fetch(`${publicUrl}/api/ca/${ca}/ocsp/${client}-${count}${"x".repeat(400)}`, {
+        headers: origin,
+      }),
   }),
   feed: ({ base, readers }) => ({
     clients: 1000,
@@ -137,7 +141,7 @@ const attackTable: Readonly<Record<AttackName, (plan: AttackPlan) => Attack | Pr
     send: async (client) => {
       const authorization = `Token ${readers[client % readers.length]}`;
       const response = await Bun.fetch(`${base}/api/events/stream`, {
-        headers: { authorization },
+        headers: { ...origin, authorization },
         tls,
       });
       // A reader stays connected until the server ends the response.
@@ -156,7 +160,7 @@ const attackTable: Readonly<Record<AttackName, (plan: AttackPlan) => Attack | Pr
   metrics: ({ base }) => ({
     clients: 16,
     perSecond: 300,
-    send: () => Bun.fetch(`${base}/metrics`, { tls }),
+    send: () => Bun.fetch(`${base}/metrics`, { headers: origin, tls }),
   }),
 };
 
@@ -222,12 +226,16 @@ async function postMessage(
 async function takeNonce(base: string): Promise<string> {
   const nonce = nonces.pop();
   if (nonce !== undefined) return nonce;
-  const response = await Bun.fetch(`${base}/acme/new-nonce`, { method: "HEAD", tls });
+  const response = await Bun.fetch(`${base}/acme/new-nonce`, {
+    method: "HEAD",
+    headers: origin,
+    tls,
+  });
   return response.headers.get("replay-nonce") ?? "";
 }
 
 async function post(url: string, message: object): Promise<Response> {
-  const headers = { "content-type": "application/jose+json" };
+  const headers = { ...origin, "content-type": "application/jose+json" };
   const response = await Bun.fetch(url, {
     method: "POST",
     headers,
@@ -242,7 +250,7 @@ async function post(url: string, message: object): Promise<Response> {
 const call = (url: string, secret: string, body: string): Promise<Response> =>
   Bun.fetch(url, {
     method: "POST",
-    headers: { authorization: `Token ${secret}`, "content-type": "application/json" },
+    headers: { ...origin, authorization: `Token ${secret}`, "content-type": "application/json" },
     body,
     tls,
   });

@@ -21,7 +21,8 @@ import { percentile } from "./statistics.ts";
 export async function attacks(bench: Bench): Promise<void> {
   const { seconds, attacks: names = Object.keys(attackNames) as AttackName[] } = bench; // Its keys.
   section("attacks", `16 ordinary clients next to attackers (${seconds} s each)`);
-  const world = await BenchWorld.start(bench.binary);
+  // Limits by address distinguish the attackers from the clients.
+  const world = await BenchWorld.start(bench.binary, { trusted_proxies: ["127.0.0.1/32"] });
   try {
     const clients = await OrdinaryClients.start(world);
     const plan = await planAttacks(world);
