@@ -28,8 +28,8 @@ export const slhDsaSignatureBytes = ({ n, h, d, a, k }: SlhDsaSizes): number =>
   n * (1 + k * (1 + a) + h + d * chainCount(n));
 
 /**
- * Returns the bytes that are hashed before the message (FIPS 205 §11.2). They end with the prefix of
- * pure mode for an empty context (FIPS 205 §10.2).
+ * Returns the bytes that are hashed before the message (FIPS 205 §11.2). They end with the prefix
+ * of pure mode for an empty context (FIPS 205 §10.2).
  */
 export const slhDsaMessagePrefix = (
   { n }: SlhDsaSizes,
