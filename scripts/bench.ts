@@ -94,6 +94,7 @@ async function run(
     seconds: given.seconds ?? 5,
     mixedSeconds: given.seconds ?? 300,
     rows: given.rows ?? 1_000_000,
+    attacks: given.attacks,
     binary: program,
   };
   return reported(line, async () => {

@@ -107,8 +107,9 @@ export class BenchClient {
       tls: { rejectUnauthorized: false },
     });
     const text = await answer.text();
-    if (!answer.ok) throw new Error(`${url}: ${answer.status} ${text}`);
+    // A refusal uses up the nonce as well.
     this.#nonce = answer.headers.get("replay-nonce") ?? undefined;
+    if (!answer.ok) throw new Error(`${url}: ${answer.status} ${text}`);
     // As RFC 8555 §7.1 describes it.
     const body = text.startsWith("{") ? (JSON.parse(text) as Told) : {};
     return { body, location: answer.headers.get("location") ?? "" };

@@ -23,8 +23,11 @@ export class BenchWorld {
     private readonly web: HttpResponder,
   ) {}
 
-  /** Starts it on a new data directory. */
-  static async start(binary: string): Promise<BenchWorld> {
+  /** Starts it on a new data directory, with further settings of `server`. */
+  static async start(
+    binary: string,
+    server: Readonly<Record<string, unknown>> = {},
+  ): Promise<BenchWorld> {
     const [dns, web, port] = await Promise.all([
       startDnsServer(),
       startHttpResponder(),
@@ -37,6 +40,7 @@ export class BenchWorld {
         port,
         public_url: base,
         public_http: { enabled: true, address: "127.0.0.1:0" },
+        ...server,
       },
       acme: {
         enabled: true,

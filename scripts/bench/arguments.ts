@@ -4,6 +4,8 @@ import { stripVTControlCharacters } from "node:util";
 
 import { type ArgsDef, parseArgs, renderUsage } from "citty";
 
+import { type AttackName, attackNames } from "./attack-names.ts";
+
 /** Every scenario by its name, and what it measures. */
 export const scenarioNames = {
   floors: "what the machine gives without pkid",
@@ -20,6 +22,7 @@ export const scenarioNames = {
   gates: "what lint, key checks and CAA cost",
   access: "what authentication and authorization cost",
   acme: "orders of ACME beside plain issues, nonces beside OCSP, a million old orders",
+  attacks: "ordinary clients next to attackers",
   bulk: "a bulk issue of ten thousand",
   "bulk-revocation": "a bulk revocation of a hundred thousand",
   crl: "CRLs of a million entries",
@@ -40,6 +43,8 @@ export interface Arguments {
   readonly rows: number | undefined;
   /** In the order of the table; undefined for all that run by themselves. */
   readonly only: readonly ScenarioName[] | undefined;
+  /** Attacks of the scenario `attacks`; undefined for all. */
+  readonly attacks: readonly AttackName[] | undefined;
   readonly json: boolean;
   /** Path of the binary to compare with. */
   readonly against: string | undefined;
@@ -63,6 +68,11 @@ const declared = {
     type: "string",
     valueHint: "names",
     description: "Only these scenarios, with commas between.",
+  },
+  attacks: {
+    type: "string",
+    valueHint: "names",
+    description: `Attacks of \`attacks\`, separated by commas: ${Object.keys(attackNames).join(", ")}.`,
   },
   against: {
     type: "string",
@@ -98,6 +108,10 @@ export function readArguments(words: readonly string[]): Told {
   if (unknown !== undefined) {
     return { refused: `There is no scenario "${unknown}"; there are ${allNames.join(", ")}.` };
   }
+  const attacks = given.attacks?.split(",").filter(isAttack);
+  if (attacks?.length !== given.attacks?.split(",").length) {
+    return { refused: `--attacks must be some of ${Object.keys(attackNames).join(", ")}.` };
+  }
   for (const name of ["seconds", "turns", "rows"] as const) {
     const text = given[name];
     if (text !== undefined && !/^[1-9]\d{0,8}$/.test(text)) {
@@ -109,6 +123,7 @@ export function readArguments(words: readonly string[]): Told {
       seconds: numberIn(given.seconds),
       rows: numberIn(given.rows),
       only: only && allNames.filter((name) => only.includes(name)),
+      attacks,
       json: given.json === true,
       against: given.against,
       turns: numberIn(given.turns) ?? 2,
@@ -133,6 +148,7 @@ export async function helpText(): Promise<string> {
 interface Given {
   readonly seconds?: string;
   readonly only?: string;
+  readonly attacks?: string;
   readonly against?: string;
   readonly turns?: string;
   readonly rows?: string;
@@ -154,6 +170,8 @@ function wordFault(word: string): string | undefined {
   if (type === "boolean") return rest.length === 0 ? undefined : `--${name} takes no value.`;
   return rest.join("=") === "" ? `--${name} needs a value: --${name}=….` : undefined;
 }
+
+const isAttack = (name: string): name is AttackName => Object.hasOwn(attackNames, name);
 
 const numberIn = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);

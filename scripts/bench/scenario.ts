@@ -1,6 +1,7 @@
 /** What every scenario is told, and what instances it measures are configured with. */
 
 import type { InstanceOptions } from "#test/support/instances/instance.ts";
+import type { AttackName } from "./attack-names.ts";
 
 /** One run of the bench. */
 export interface Bench {
@@ -10,6 +11,8 @@ export interface Bench {
   readonly mixedSeconds: number;
   /** Certificates of the scenarios with many. */
   readonly rows: number;
+  /** Attacks of the scenario `attacks`; all if undefined. */
+  readonly attacks: readonly AttackName[] | undefined;
   /** Path of the program that is measured. */
   readonly binary: string;
 }

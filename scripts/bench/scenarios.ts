@@ -5,6 +5,7 @@ import { access } from "./access.ts";
 import { acme } from "./acme.ts";
 import { answers } from "./answers.ts";
 import type { ScenarioName } from "./arguments.ts";
+import { attacks } from "./attacks.ts";
 import { backup } from "./backup.ts";
 import { bulk } from "./bulk.ts";
 import { bulkRevocation } from "./bulk-revocation.ts";
@@ -52,6 +53,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   gates: { byItself: true, run: gates },
   access: { byItself: true, run: access },
   acme: { byItself: true, run: acme },
+  attacks: { byItself: false, run: attacks },
   bulk: { byItself: true, run: (bench) => bulk(bench) },
   "bulk-revocation": { byItself: true, run: (bench) => bulkRevocation(bench) },
   crl: { byItself: true, run: (bench) => crls(bench) },

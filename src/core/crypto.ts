@@ -6,7 +6,7 @@ import * as nodeCrypto from "node:crypto";
 
 import { readWideRsaKey, WideRsaPublicKey, type WideRsaScheme } from "./rsa-public-key.ts";
 import { readSlhDsaKey, SlhDsaPublicKey } from "./slh-dsa.ts";
-import { OnceATurn, Turns } from "./turns.ts";
+import { OnceATurn, StepQueue } from "./turns.ts";
 
 export type HashName = "sha1" | "sha256" | "sha384" | "sha512";
 
@@ -193,19 +193,21 @@ export function verifySignature(
  * less time than handing it to another thread is done here, once in each turn of the event loop,
  * and all else by the others: of few requests none waits for two threads to wake, and many keep
  * this one free.
+ *
+ * @param queue steps of keys that the runtime does not verify with; bounded by default
+ * @throws {Problem} `overloaded` if the queue has no space
  */
 export async function verifySignatureAside(
   key: VerificationKey,
   scheme: SignatureScheme,
   message: Octets,
   signature: Uint8Array,
+  queue: StepQueue = untrustedSteps,
 ): Promise<boolean> {
   const { hash } = scheme;
-  if (key instanceof WideRsaPublicKey) return await verifyInSteps(key, scheme, message, signature);
-  if (message instanceof Uint8Array || hash === undefined || isOwnKey(key)) {
+  if (isOwnKey(key)) return await verifyInSteps({ key, scheme, message, signature }, queue);
+  if (message instanceof Uint8Array || hash === undefined) {
     const whole = message instanceof Uint8Array ? message : Buffer.concat(message);
-    // Of keys of our own it takes a few milliseconds, for the few there are.
-    if (isOwnKey(key)) return verifySignature(key, scheme, whole, signature);
     const here = isQuick(key) && whole.length <= quickOctetsMax && hereThisTurn.take();
     if (here) return verifySignature(key, scheme, whole, signature);
     return await verifiedOffThread(key, scheme, whole, signature);
@@ -226,26 +228,57 @@ export async function verifySignatureElsewhere(
   message: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
-  if (key instanceof WideRsaPublicKey) return await verifyInSteps(key, scheme, message, signature);
-  if (isOwnKey(key)) return verifySignature(key, scheme, message, signature);
+  if (isOwnKey(key)) return await verifyInSteps({ key, scheme, message, signature }, trustedSteps);
   return await verifiedOffThread(key, scheme, message, signature);
 }
 
-/** Verifies with a wide exponent: one step of one signature in each tick of the event loop. */
+/** Hashes the message in slices, then verifies in steps. */
 async function verifyInSteps(
-  key: WideRsaPublicKey,
-  scheme: SignatureScheme,
-  message: Octets,
-  signature: Uint8Array,
+  { key, scheme, message, signature }: SteppedSignature,
+  queue: StepQueue,
 ): Promise<boolean> {
-  const wide = wideSchemeOf(scheme);
-  if (wide === undefined) return false;
-  const hash = new Bun.CryptoHasher(wide.hash);
+  const plan = planSteps(key, scheme, signature);
+  if (plan === undefined) return false;
+  const hash = new Bun.CryptoHasher(plan.hash).update(plan.prefix);
   await eachSlice(message, (slice) => hash.update(slice));
-  return await key.verifiesInSteps(wide, hash.digest(), signature, () => wideSteps.next());
+  return await queue.run(plan.verify(hash.digest()));
 }
 
-const wideSteps = new Turns();
+interface SteppedSignature {
+  readonly key: OwnKey;
+  readonly scheme: SignatureScheme;
+  readonly message: Octets;
+  readonly signature: Uint8Array;
+}
+
+/** Verification with a key of our own. */
+interface StepPlan {
+  /** Hash of prefix and message. */
+  readonly hash: HashName;
+  readonly prefix: Uint8Array;
+  readonly verify: (digested: Uint8Array) => Generator<void, boolean>;
+}
+
+/** Returns undefined for schemes that do not fit the key. */
+function planSteps(
+  key: OwnKey,
+  scheme: SignatureScheme,
+  signature: Uint8Array,
+): StepPlan | undefined {
+  if (key instanceof SlhDsaPublicKey) {
+    const prefix = key.messagePrefix(signature);
+    const verify = (digested: Uint8Array) => key.verify(digested, signature, digest);
+    return { hash: key.hash, prefix, verify };
+  }
+  const wide = wideSchemeOf(scheme);
+  if (wide === undefined) return undefined;
+  const verify = (digested: Uint8Array) => key.verify(wide, digested, signature);
+  return { hash: wide.hash, prefix: new Uint8Array(), verify };
+}
+
+/** Signatures of untrusted clients: their number bounds the delay of each. */
+const untrustedSteps = new StepQueue(64);
+const trustedSteps = new StepQueue();
 
 function verifiedOffThread(
   key: RuntimeKey,
@@ -290,9 +323,13 @@ function verifiedHere(
   message: Uint8Array,
   signature: Uint8Array,
 ): boolean {
-  if (key instanceof SlhDsaPublicKey) return key.verifies(message, signature);
-  const wide = wideSchemeOf(scheme);
-  return wide !== undefined && key.verifies(wide, digest(wide.hash, message), signature);
+  const plan = planSteps(key, scheme, signature);
+  if (plan === undefined) return false;
+  const hash = new Bun.CryptoHasher(plan.hash).update(plan.prefix).update(message);
+  const steps = plan.verify(hash.digest());
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
 }
 
 /** Returns undefined for schemes that RSA keys with wide exponents do not verify. */

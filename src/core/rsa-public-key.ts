@@ -28,33 +28,18 @@ export class WideRsaPublicKey {
   }
 
   /**
-   * RSASSA-PKCS1-v1_5 (RFC 8017 §8.2.2), or RSASSA-PSS with MGF1 of the same hash and a salt of its
-   * length (RFC 8017 §8.1.2). `digested` is the digest of the message.
+   * Verifies in steps RSASSA-PKCS1-v1_5 (RFC 8017 §8.2.2), or RSASSA-PSS with MGF1 of the same hash
+   * and a salt of its length (RFC 8017 §8.1.2). A step takes less than a millisecond, while the
+   * sender of a signature chooses the whole exponent.
+   *
+   * @param digested digest of the message
    */
-  verifies(scheme: WideRsaScheme, digested: Uint8Array, signature: Uint8Array): boolean {
-    const steps = this.#encode(signature);
-    let step = steps.next();
-    while (step.done !== true) step = steps.next();
-    return this.#matches(scheme, digested, step.value);
-  }
-
-  /**
-   * Verifies as `verifies`, but awaits `nextStep` after each part of the power. A part takes less
-   * than a millisecond, while the sender of a signature chooses the whole exponent.
-   */
-  async verifiesInSteps(
+  *verify(
     scheme: WideRsaScheme,
     digested: Uint8Array,
     signature: Uint8Array,
-    nextStep: () => Promise<void>,
-  ): Promise<boolean> {
-    const steps = this.#encode(signature);
-    let step = steps.next();
-    while (step.done !== true) {
-      await nextStep();
-      step = steps.next();
-    }
-    return this.#matches(scheme, digested, step.value);
+  ): Generator<void, boolean> {
+    return this.#matches(scheme, digested, yield* this.#encode(signature));
   }
 
   /** Returns the encoded message in the signature (RFC 8017 §5.2.2); undefined for none. */

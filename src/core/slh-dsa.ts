@@ -9,6 +9,14 @@ import {
   slh_dsa_sha2_256s,
 } from "@noble/post-quantum/slh-dsa.js";
 
+import {
+  type SlhDsaDigest,
+  slhDsaHash,
+  slhDsaMessagePrefix,
+  type SlhDsaSizes,
+  verifySlhDsa,
+} from "./slh-dsa-verify.ts";
+
 /** The parameter sets, by the names of the key types. */
 export const slhDsaSets = {
   "slh-dsa-sha2-128s": slh_dsa_sha2_128s,
@@ -16,13 +24,20 @@ export const slhDsaSets = {
   "slh-dsa-sha2-256s": slh_dsa_sha2_256s,
 } as const;
 
+/** FIPS 205, table 2. */
+const sizes = {
+  "slh-dsa-sha2-128s": { n: 16, h: 63, d: 7, a: 12, k: 14 },
+  "slh-dsa-sha2-192s": { n: 24, h: 63, d: 7, a: 14, k: 17 },
+  "slh-dsa-sha2-256s": { n: 32, h: 64, d: 8, a: 14, k: 22 },
+} as const satisfies Record<keyof typeof slhDsaSets, SlhDsaSizes>;
+
 export type SlhDsaSet = keyof typeof slhDsaSets;
 
 /** The parameter set of this name; undefined for the names of other keys and signatures. */
 export const slhDsaSet = (name: string): SlhDsaSet | undefined =>
   name in slhDsaSets ? (name as SlhDsaSet) : undefined; // A key of the table.
 
-/** A public key ready for verification. */
+/** Public key that is ready for verification. */
 export class SlhDsaPublicKey {
   readonly set: SlhDsaSet;
   readonly #raw: Uint8Array;
@@ -32,9 +47,28 @@ export class SlhDsaPublicKey {
     this.#raw = raw;
   }
 
-  /** Pure mode, empty context (RFC 9909 §3); throws for a signature of the wrong length. */
-  verifies(message: Uint8Array, signature: Uint8Array): boolean {
-    return slhDsaSets[this.set].verify(signature, message, this.#raw);
+  /** Hash of the message with the bytes of `messagePrefix` before it. */
+  get hash(): "sha256" | "sha512" {
+    return slhDsaHash(sizes[this.set]);
+  }
+
+  /** Returns the bytes that are hashed before the message. */
+  messagePrefix(signature: Uint8Array): Uint8Array {
+    return slhDsaMessagePrefix(sizes[this.set], this.#raw, signature);
+  }
+
+  /**
+   * Verifies in steps: pure mode, empty context (RFC 9909 §3).
+   *
+   * @param messageDigest digest of prefix and message
+   */
+  verify(
+    messageDigest: Uint8Array,
+    signature: Uint8Array,
+    digest: SlhDsaDigest,
+  ): Generator<void, boolean> {
+    const publicKey = this.#raw;
+    return verifySlhDsa({ sizes: sizes[this.set], publicKey, signature, messageDigest, digest });
   }
 }
 

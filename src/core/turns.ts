@@ -1,5 +1,7 @@
 /** Long work in short turns: between two of them whoever else waits for this thread is served. */
 
+import { refuse } from "./problems.ts";
+
 /** Resolves when the event loop has come round once. */
 export const nextTurn = (): Promise<void> =>
   new Promise((resolve) => {
@@ -17,6 +19,37 @@ export class Turns {
   next(): Promise<void> {
     this.#last = this.#last.then(nextTurn);
     return this.#last;
+  }
+}
+
+/** Runs a bounded number of generators, one step of one of them in each tick of the event loop. */
+export class StepQueue {
+  readonly #ticks = new Turns();
+  readonly #most: number;
+  #running = 0;
+
+  /** Allows any number at a time if `most` is absent. */
+  constructor(most = Number.POSITIVE_INFINITY) {
+    this.#most = most;
+  }
+
+  /**
+   * Runs all steps and returns the result of the last one.
+   *
+   * @throws {Problem} `overloaded` if too many are in progress
+   */
+  async run<T>(steps: Generator<void, T>): Promise<T> {
+    if (this.#running >= this.#most) throw refuse("overloaded", { retry_after: 2 });
+    this.#running += 1;
+    try {
+      for (;;) {
+        await this.#ticks.next();
+        const step = steps.next();
+        if (step.done === true) return step.value;
+      }
+    } finally {
+      this.#running -= 1;
+    }
   }
 }
 

@@ -3,11 +3,13 @@
  * no script.
  */
 
+import { codingOf } from "#core/content-codings.ts";
 import { createHash } from "#core/crypto.ts";
 import type { Chapter } from "#core/manual/markdown.ts";
 import { once } from "#core/once.ts";
 import type { Field } from "#core/shape.ts";
 import { anything } from "#core/shape.ts";
+import { nextTurn } from "#core/turns.ts";
 
 import type { Catalog } from "./catalog.ts";
 import { docsPage } from "./docs-page.ts";
@@ -25,11 +27,11 @@ export function descriptionHandlers(
   parked: Field<unknown>,
   chapters: () => readonly Chapter[],
 ): Readonly<Record<"openapi.read" | "openapi.page" | "manual.page", PublicHandler>> {
-  const json = once(() => JSON.stringify(openapiDocument(catalog(), version, parked)));
+  const json = once(async () => encodeJson(await openapiDocument(catalog(), version, parked)));
   const html = once(() => docsPage(catalog(), pageStyle));
   const manual = once(() => manualPage(chapters(), pageStyle));
   return {
-    "openapi.read": described(() => respond(json(), "application/json", "default-src 'none'"), {
+    "openapi.read": described(async ({ request }) => jsonResponse(await json(), request), {
       summary: "This description, for programs.",
       output: anything({ type: "object", description: "OpenAPI 3.1." }),
     }),
@@ -44,11 +46,37 @@ export function descriptionHandlers(
   };
 }
 
+/** JSON text as it is and compressed. */
+interface EncodedJson {
+  readonly plain: Uint8Array<ArrayBuffer>;
+  readonly gzip: Uint8Array<ArrayBuffer>;
+}
+
+/** Encodes the document; text and compression take a few milliseconds each. */
+async function encodeJson(document: object): Promise<EncodedJson> {
+  await nextTurn();
+  const plain = new TextEncoder().encode(JSON.stringify(document));
+  await nextTurn();
+  return { plain, gzip: Bun.gzipSync(plain) };
+}
+
+function jsonResponse({ plain, gzip }: EncodedJson, { headers }: Request): Response {
+  const coding = codingOf(headers.get("accept-encoding") ?? "", ["gzip"]);
+  const response = respond(
+    coding === undefined ? plain : gzip,
+    "application/json",
+    "default-src 'none'",
+  );
+  response.headers.set("vary", "accept-encoding");
+  if (coding !== undefined) response.headers.set("content-encoding", coding);
+  return response;
+}
+
 /** A page without script, under a policy that allows its one style sheet. */
 export const htmlAnswer = (html: string): Response =>
   respond(html, "text/html; charset=utf-8", pagePolicy);
 
-function respond(text: string, type: string, policy: string): Response {
+function respond(text: string | Uint8Array<ArrayBuffer>, type: string, policy: string): Response {
   const headers = {
     "content-type": type,
     "content-length": String(Buffer.byteLength(text)),

@@ -5,6 +5,7 @@
 import { type ProblemCode, problems } from "#core/problems.ts";
 import { either, type Field, type Fields, objectSchema } from "#core/shape.ts";
 import { sampleOf } from "#core/shape/described.ts";
+import { nextTurn } from "#core/turns.ts";
 import type { Definition } from "#domain/access/operation.ts";
 import { namesIn, type OperationName, routesOf } from "#operations";
 
@@ -46,12 +47,18 @@ const summaryOf = (entry: Entry): string | undefined =>
   entry.kind === "public" ? entry.handler.summary : entry.mounted.definition.summary;
 
 /**
- * The OpenAPI 3.1 document of a catalogue; `parked` is what an operation answers that waits for
- * approval.
+ * Builds the OpenAPI 3.1 document of a catalog, a few operations in each tick of the event loop.
+ *
+ * @param parked response of an operation that waits for approval
  */
-export function openapiDocument(catalog: Catalog, version: string, parked: Field<unknown>): Json {
+export async function openapiDocument(
+  catalog: Catalog,
+  version: string,
+  parked: Field<unknown>,
+): Promise<Json> {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const described of describedOperations(catalog)) {
+  for (const [index, described] of describedOperations(catalog).entries()) {
+    if (index % operationsPerTick === 0) await nextTurn();
     const path = described.path.replace("*}", "}");
     const item = paths[path] ?? {};
     item[described.method.toLowerCase()] = operationObject(
@@ -235,6 +242,9 @@ function problemSchema(): Json {
 /** What a row without shapes is: its name says it in words. */
 const publicSummary = (name: OperationName): string =>
   `${name.replace(".", ": ").replaceAll("_", " ")}.`;
+
+/** About a millisecond of work. */
+const operationsPerTick = 8;
 
 const securitySchemes: Json = {
   basic: { type: "http", scheme: "basic" },

@@ -4,7 +4,8 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { mapInTurns, sortedInTurns, Turns, TurnShare } from "#core/turns.ts";
+import type { Problem } from "#core/problems.ts";
+import { mapInTurns, sortedInTurns, StepQueue, Turns, TurnShare } from "#core/turns.ts";
 
 test("texts are sorted as at once, however many there are", async () => {
   const texts = fc.array(fc.string({ maxLength: 3 }), { maxLength: 40 });
@@ -153,3 +154,22 @@ async function countingTurns<T>(work: (turn: () => number) => Promise<T>): Promi
   over = true;
   return result;
 }
+
+test("a bounded queue of steps runs one step in each tick, and refuses work beyond its bound", async () => {
+  const queue = new StepQueue(2);
+  const done: string[] = [];
+  function* steps(name: string): Generator<void, string> {
+    for (let step = 0; step < 2; step++) {
+      done.push(name);
+      yield;
+    }
+    return name;
+  }
+  const both = [queue.run(steps("a")), queue.run(steps("b"))];
+  const refused = await queue.run(steps("c")).catch((error: Problem) => error.code);
+  expect(refused).toBe("overloaded");
+  expect(done.length).toBeLessThan(3);
+  expect(await Promise.all(both)).toEqual(["a", "b"]);
+  expect(done.toSorted()).toEqual(["a", "a", "b", "b"]);
+  expect(await queue.run(steps("c"))).toBe("c");
+});

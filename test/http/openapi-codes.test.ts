@@ -19,8 +19,8 @@ const catalog = describedCatalog();
 const rows = [...catalog.entries];
 
 /** Codes by operation, as a reader of the document finds them. */
-function toldIn(of: Catalog): ReadonlyMap<OperationName, readonly ProblemCode[]> {
-  const { paths } = openapiDocument(of, "1", parkedShape) as Json;
+async function toldIn(of: Catalog): Promise<ReadonlyMap<OperationName, readonly ProblemCode[]>> {
+  const { paths } = (await openapiDocument(of, "1", parkedShape)) as Json;
   const found = new Map<OperationName, readonly ProblemCode[]>();
   for (const [name, { row }] of of.entries) {
     if (row.local === true) continue;
@@ -38,7 +38,7 @@ function toldIn(of: Catalog): ReadonlyMap<OperationName, readonly ProblemCode[]>
   }
   return found;
 }
-const told = toldIn(catalog);
+const told = await toldIn(catalog);
 
 const withCode = (code: ProblemCode): readonly OperationName[] =>
   rows.filter(([, entry]) => describedCodes(entry).includes(code)).map(([name]) => name);
@@ -110,7 +110,7 @@ describe("what the gates refuse is told of", () => {
   });
 });
 
-test("a field with a code of its own brings it wherever it is taken, however deep", () => {
+test("a field with a code of its own brings it wherever it is taken, however deep", async () => {
   expect(withCode("bad_serial")).toEqual([
     "import.check",
     "cert.import",
@@ -149,7 +149,7 @@ test("a field with a code of its own brings it wherever it is taken, however dee
     refuses: ["bad_serial", "ca_in_use"],
     run: async () => "",
   });
-  const codes = toldIn(stubCatalog({ "cert.show": show })).get("cert.show") ?? [];
+  const codes = (await toldIn(stubCatalog({ "cert.show": show }))).get("cert.show") ?? [];
   expect(codes.filter((code) => code === "bad_serial")).toEqual(["bad_serial"]);
   expect(codes).toContain("ca_in_use");
 });

@@ -68,6 +68,29 @@ test("the document has every operation of the table under its route, but those o
   }
 });
 
+test("the document is sent compressed to clients that accept it, and is built in many ticks", async () => {
+  const url = `${server.origin}/openapi.json`;
+  const [compressed, plain] = await Promise.all(
+    ["gzip", "identity"].map((coding) =>
+      fetch(url, { headers: { "accept-encoding": coding }, decompress: false }),
+    ),
+  );
+  expect(compressed?.headers.get("content-encoding")).toBe("gzip");
+  expect(plain?.headers.get("content-encoding")).toBeNull();
+  const body = Bun.gunzipSync((await compressed?.bytes()) ?? new Uint8Array());
+  expect(Buffer.from(body).toString()).toBe((await plain?.text()) ?? "");
+
+  let ticks = 0;
+  const count = () => {
+    ticks++;
+    immediate = setImmediate(count);
+  };
+  let immediate = setImmediate(count);
+  await openapiDocument(describedCatalog(), "1", parkedShape);
+  clearImmediate(immediate);
+  expect(ticks).toBeGreaterThan(10);
+});
+
 test("an alias is described with its operation's guards, and names it", async () => {
   const { paths } = await (await fetch(`${server.origin}/openapi.json`)).json();
   for (const name of Object.keys(operations) as OperationName[]) {
@@ -164,8 +187,8 @@ test("the page shows what an operation takes, its refusals, and how to authentic
   expect(links.filter((id) => !page.includes(`id="${id}"`))).toEqual([]);
 });
 
-test("what takes two answers that it waits, by the shape of every such answer", () => {
-  const described = openapiDocument(describedCatalog(), "1", parkedShape) as Json;
+test("what takes two answers that it waits, by the shape of every such answer", async () => {
+  const described = (await openapiDocument(describedCatalog(), "1", parkedShape)) as Json;
   const guarded = Object.entries(operations).filter(
     // What runs on this machine only is in no document.
     ([, row]) => "takesTwo" in row && !("local" in row),

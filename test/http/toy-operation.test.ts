@@ -138,8 +138,8 @@ test("from a shell they are what a command asks for", async () => {
   expect(await refused.catch((error: unknown) => error)).toBeInstanceOf(Refusal);
 });
 
-test("the description tells what it takes, answers and refuses, with an example", () => {
-  const { paths } = openapiDocument(catalog, "1", parkedShape) as Json;
+test("the description tells what it takes, answers and refuses, with an example", async () => {
+  const { paths } = (await openapiDocument(catalog, "1", parkedShape)) as Json;
   const told = paths["/api/toys/{name}/greet"].post;
   expect(told.summary).toBe("Greet a toy as often as it is asked for.");
   expect(told.parameters).toEqual([

@@ -11,6 +11,7 @@ test("a line without words asks for everything, as each scenario takes it", () =
       seconds: undefined,
       rows: undefined,
       only: undefined,
+      attacks: undefined,
       json: false,
       against: undefined,
       turns: 2,
@@ -19,12 +20,19 @@ test("a line without words asks for everything, as each scenario takes it", () =
 });
 
 test("every argument is read, and scenarios run in their order whatever order they are named in", () => {
-  const words = ["--only=mixed,software", "--seconds=2", "--rows=1000", "--json"];
+  const words = [
+    "--only=mixed,software",
+    "--seconds=2",
+    "--rows=1000",
+    "--json",
+    "--attacks=orders,keys",
+  ];
   expect(readArguments([...words, "--against=/tmp/other", "--turns=3"])).toEqual({
     arguments: {
       seconds: 2,
       rows: 1000,
       only: ["software", "mixed"],
+      attacks: ["orders", "keys"],
       json: true,
       against: "/tmp/other",
       turns: 3,
@@ -42,6 +50,7 @@ test.each([
   ["--seconds=1.5", "--seconds must be a whole number of at least 1."],
   ["--rows=many", "--rows must be a whole number of at least 1."],
   ["--turns=-1", "--turns must be a whole number of at least 1."],
+  ["--attacks=keys,none", "--attacks must be some of keys, csr"],
   ["--json=yes", "--json takes no value."],
   ["--toString=1", "There is no argument --toString"],
   ["--only=toString", 'There is no scenario "toString"'],

@@ -8,6 +8,7 @@ import {
   verifySignatureAside,
 } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
+import { StepQueue } from "#core/turns.ts";
 import { schemeOf } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
@@ -42,10 +43,13 @@ export function verified(
   publicKey: Keys["find"] = (ref) => keys.find(ref),
 ): Keys {
   const pins = new Map<string, Pinned>();
+  // Not bounded: signatures of untrusted clients must not stop CAs.
+  const steps = new StepQueue();
   const checked = async ({ ticket, pinned, message, signature }: Made): Promise<Uint8Array> => {
     // A check takes 50 µs to 1 ms of the thread that serves requests.
     const scheme = schemeOf(ticket.algorithm);
-    if (await verifySignatureAside(pinned.key, scheme, message, signature)) return signature;
+    const { key } = pinned;
+    if (await verifySignatureAside(key, scheme, message, signature, steps)) return signature;
     throw mismatch(hooks, "A signature does not verify with its pinned public key.");
   };
   const pin = async (ref: KeyRef): Promise<Pinned> => {
