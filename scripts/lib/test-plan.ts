@@ -125,6 +125,7 @@ async function runGroup(
       cwd: root,
       env: {
         ...process.env,
+        ...runtimeOptions,
         TMPDIR: own,
         PKID_TEST_LOGS: logs,
         PKID_TEST_SHARED: scratch,
@@ -316,6 +317,12 @@ const coveredFolders = ["test/core/", "test/domain/"] as const;
 const togetherMax = 40;
 /** Files of the console that share a process and its browser; few, to run groups in parallel. */
 const consoleTogetherMax = 8;
+/**
+ * Options of the runtime for test processes, which end before its slowest compiler pays off. A long
+ * run repeats its code often enough. The preload removes them for the programs that tests start.
+ */
+const runtimeOptions: Readonly<Record<string, string>> =
+  process.env.PKID_TEST_LONG === undefined ? { BUN_JSC_useFTLJIT: "0" } : {};
 /** Characters of the error that is printed next to the name of a failed test. */
 const whyMax = 400;
 /** Logs, and lines of each, that are printed when a test failed. */

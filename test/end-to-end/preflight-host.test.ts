@@ -58,6 +58,7 @@ test("process.limits follows the limit of open files", async () => {
     const run = `ulimit -n ${files}; exec "$0" preflight --only process.limits --json --config "$1"`;
     const { stdout } = Bun.spawnSync(["sh", "-c", run, binary, join(home, "pkid.yaml")], {
       cwd: home,
+      env: process.env,
     });
     return JSON.parse(stdout.toString()).checks[0].status;
   };

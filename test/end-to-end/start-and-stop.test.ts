@@ -88,6 +88,7 @@ describe("a stop", () => {
     const config = writeConfig(home, {});
     const child = Bun.spawn([binary, "serve", "--config", config], {
       cwd: home,
+      env: process.env,
       stdin: "ignore",
       stdout: "ignore",
       stderr: "pipe",

@@ -13,6 +13,8 @@ const scratch = mkdtempSync(join(tmpdir(), "pkid-run-"));
 // Servers that refuse to run as root run as another user and must be able to pass through.
 chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
+// Set for this process by the test plan. The programs that tests start run as users run them.
+delete process.env.BUN_JSC_useFTLJIT;
 // The test runner emits no "exit"; in a preload this runs once, after all files.
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
