@@ -108,8 +108,8 @@ function addValidity(
 }
 
 /**
- * Serves the copy of an unexpired list if the database is unavailable (http-api 4.8), or lacks
- * acknowledged changes: its lists may then lack revocations that the copy contains.
+ * Serves the copy of an unexpired list if the database is unavailable (http-api 4.8). The copy also
+ * replaces the list of a database that lacks acknowledged changes.
  */
 function serveOrCopy(
   { store, crlCopies, copies, clock, crl }: Deps & { readonly copies: ListSource },
