@@ -231,7 +231,7 @@ class Server implements Running {
       this.#record("config.load", { digest: this.#deps.digest }),
     );
     this.#endWatch = this.#deps.watch.start();
-    this.#socketTimer = setInterval(() => void this.#restoreAdminSocket(), socketIntervalMs);
+    this.#socketTimer = setInterval(() => void this.#restoreSockets(), socketIntervalMs);
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).
     this.#scheduler.trigger("crl.renew");
@@ -322,13 +322,18 @@ class Server implements Running {
     await this.#trims.record();
   }
 
-  async #restoreAdminSocket(): Promise<void> {
-    const { log } = this.#deps;
+  async #restoreSockets(): Promise<void> {
+    const listeners = this.#listeners;
+    if (listeners === undefined) return;
+    await this.#restoreSocket("admin_socket", () => listeners.restoreAdminSocket());
+    await this.#restoreSocket("unix_socket", () => listeners.restoreUnixSocket());
+  }
+
+  async #restoreSocket(name: string, restore: () => Promise<boolean>): Promise<void> {
     try {
-      const isRestored = await this.#listeners?.restoreAdminSocket();
-      if (isRestored === true) log.write("warn", "admin_socket_restored");
+      if (await restore()) this.#deps.log.write("warn", `${name}_restored`);
     } catch (error) {
-      this.#failures.fail("admin_socket_lost", error);
+      this.#failures.fail(`${name}_lost`, error);
     }
   }
 
