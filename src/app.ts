@@ -14,7 +14,7 @@ import type { App, Ground } from "#app/composed.ts";
 import type { AppOptions } from "#app/options.ts";
 import { runUnlessRolledBack } from "#app/postponed.ts";
 import { atRest } from "#app/rest.ts";
-import { describe } from "#app/describe.ts";
+import { createFailureHandler } from "#app/failure-log.ts";
 import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
 import type { Config } from "#config/schema.ts";
@@ -132,7 +132,7 @@ const keyCounts = (store: Store, log: Log) =>
   new KeyCounts({
     store,
     clock: systemClock,
-    onFailure: (error) => log.write("error", "key_counts_failed", { error: describe(error) }),
+    onFailure: createFailureHandler(log, "key_counts_failed"),
   });
 
 const rootSecrets = async ({ root_user }: Config, secrets: Secrets) => ({

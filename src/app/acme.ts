@@ -15,7 +15,7 @@ import type { Log } from "#domain/ports.ts";
 import type { Instant } from "#core/time.ts";
 import type { Mounts } from "#http/router.ts";
 import type { Closing } from "./closing.ts";
-import { describe } from "./describe.ts";
+import { createFailureHandler } from "./failure-log.ts";
 
 /** What the root has beside what the domain asks for. */
 export interface AcmeParts
@@ -50,7 +50,7 @@ export function acmeParts(deps: AcmeParts): Acme {
     patience: systemPatience,
     later: systemLater,
     onAttempt: (type, result) => metrics.count("pki_acme_validations_total", { type, result }),
-    onFault: (error) => log.write("error", "acme_failed", { error: describe(error) }),
+    onFault: createFailureHandler(log, "acme_failed"),
     configuredNonceKey: async () => {
       const text = await secrets.recent("acme.nonce_hmac_key", inForce().acme.nonce_hmac_key);
       return text === undefined ? undefined : new Uint8Array(Buffer.from(text, "base64"));

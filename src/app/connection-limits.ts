@@ -4,8 +4,8 @@ import { openFilesMax } from "#adapters/preflight/host.ts";
 import { openAcceptance, countOpenFiles } from "#adapters/sockets/acceptance.ts";
 import {
   computeBacklog,
-  ConnectionGate,
   computeOpenFilesMax,
+  ConnectionGate,
 } from "#adapters/sockets/connection-gate.ts";
 import { systemStopwatch } from "#adapters/system.ts";
 import type { Config } from "#config/schema.ts";
@@ -25,7 +25,7 @@ export function createConnectionGate({ main, public: open }: Addresses, log: Log
     acceptance &&
     new ConnectionGate({
       acceptance,
-      openFilesMax: computeOpenFilesMax(limit),
+      limit,
       countOpenFiles,
       stopwatch: systemStopwatch,
       log,

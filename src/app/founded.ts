@@ -15,7 +15,7 @@ import {
 import { HighWaterFile, highWaterPath } from "#adapters/db/history/high-water-file.ts";
 import { openStore, type StoreOptions } from "#adapters/db/open.ts";
 import { keysOnToken } from "#adapters/keys/token-keys.ts";
-import { systemClock, systemRandom } from "#adapters/system.ts";
+import { systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import { NoInstance } from "#cli/failure.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
@@ -26,7 +26,7 @@ import { isListening } from "#http/unix-door.ts";
 import { PlaceIdentity } from "./identity.ts";
 import { keyPorts, privateDirectory } from "./keys.ts";
 import type { AppOptions } from "./options.ts";
-import { describe } from "./describe.ts";
+import { createFailureHandler, FailureLog } from "./failure-log.ts";
 
 /**
  * Takes the data directory and its lock. Unless `mayFound`, throws `NoInstance` for a directory
@@ -113,8 +113,10 @@ export async function openPlace(
   const token = keysOnToken(config, ports, () => privateDirectory(config));
   const place = PlaceIdentity.of(config, token);
   await place.mayOpen(address, foundAnew);
-  const highWater = new HighWaterFile(highWaterPath(config.data_dir), (error) =>
-    log.write("error", "high_water_not_written", { error: describe(error) }),
+  const failures = new FailureLog(log, systemStopwatch);
+  const highWater = new HighWaterFile(
+    highWaterPath(config.data_dir),
+    createFailureHandler(log, "high_water_not_written"),
   );
   const store = await openStore(address, {
     clock: systemClock,
@@ -122,7 +124,7 @@ export async function openPlace(
     workerUrl,
     highWater,
     beforeFilling: () => place.mayBegin("the database", foundAnew),
-    onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
+    onFault: (message, error) => failures.fail(message, error),
   });
   try {
     await mustBeFounded(store, mayFound);

@@ -34,7 +34,7 @@ import { acmeMounts } from "./acme.ts";
 import type { Governance } from "./governance.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { handlersOf } from "./handlers.ts";
-import { describe } from "./describe.ts";
+import { createFailureHandler } from "./failure-log.ts";
 import type { Parts } from "./parts.ts";
 import { rpcDoor } from "./rpc.ts";
 import type { Schedules } from "./running.ts";
@@ -95,7 +95,7 @@ export function frontDoor(deps: FrontDeps) {
   const tenantRates = new TenantRates({
     store,
     stopwatch: systemStopwatch,
-    onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
+    onFailure: createFailureHandler(log, "tenant_rates_failed"),
   });
   const handlers = handlersOf(
     {

@@ -9,7 +9,7 @@ import { passingRequest } from "#adapters/passing-request.ts";
 import { systemPatience, systemStopwatch } from "#adapters/system.ts";
 import { acmeParts } from "./acme.ts";
 import type { Closing } from "./closing.ts";
-import { describe } from "./describe.ts";
+import { createFailureHandler, FailureLog } from "./failure-log.ts";
 import type { Place } from "#adapters/network/acme/addresses.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
@@ -214,7 +214,7 @@ function canaryOf(deps: PartsDeps, issuance: Issuance, revocation: Revocation): 
     },
     pause: Bun.sleep,
     config: deps.inForce,
-    onFault: (error) => log.write("error", "canary_failed", { error: describe(error) }),
+    onFault: createFailureHandler(log, "canary_failed"),
   });
 }
 
@@ -244,10 +244,10 @@ function logsOf({ config, store, clock, random }: PartsDeps, revoker: () => Revo
   });
 }
 
-const faultsTo =
-  (log: Log): RevocationDeps["onFailure"] =>
-  (what, error, ca) =>
-    log.write("error", `${what}_failed`, { ca_id: ca, error: describe(error) });
+function faultsTo(log: Log): RevocationDeps["onFailure"] {
+  const failures = new FailureLog(log, systemStopwatch);
+  return (part, error, ca) => failures.fail(`${part}_failed`, error, { ca_id: ca });
+}
 
 const doubtsOf = (clockWatch: ClockWatch) => ({
   clockAhead: () => clockWatch.pause.ahead !== undefined,

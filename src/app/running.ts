@@ -32,6 +32,7 @@ import { clientAuthorities } from "#domain/access/clients.ts";
 import { computePipedConnectionsMax, createConnectionGate } from "./connection-limits.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe } from "./describe.ts";
+import { FailureLog } from "./failure-log.ts";
 import type { HandedOver } from "./handed-over.ts";
 import { ownListeners, splitAddress } from "./own-listeners.ts";
 import type { Parts } from "./parts.ts";
@@ -105,6 +106,7 @@ class Server implements Running {
   readonly #scheduler: Scheduler;
   readonly #certificates: ServingCertificates;
   readonly #trims: AccessLogTrims;
+  readonly #failures: FailureLog;
   #config: Config;
   /** Digests of the files it names, as they were read. */
   #files: ReadonlyMap<string, string>;
@@ -133,6 +135,7 @@ class Server implements Running {
     const { counts, revocation } = deps.parts;
     const { refresh, crlCopies, responders, presigner } = revocation;
     this.#trims = new AccessLogTrims(deps);
+    this.#failures = new FailureLog(log, systemStopwatch);
     const jobs = schedule({
       crls: refresh,
       crlCopies,
@@ -161,9 +164,9 @@ class Server implements Running {
       timers: { after },
       jitter: Math.random,
       onRun: (job, error) => {
-        const failure = error === undefined ? undefined : describe(error);
-        watch.ran(job, failure);
-        if (failure !== undefined) deps.log.write("error", "job_failed", { job, error: failure });
+        watch.ran(job, error === undefined ? undefined : describe(error));
+        if (error === undefined) this.#failures.recover("job_failed", "job_recovered", { job });
+        else this.#failures.fail("job_failed", error, { job });
       },
     });
     deps.schedules.look = {
@@ -228,7 +231,7 @@ class Server implements Running {
       this.#record("config.load", { digest: this.#deps.digest }),
     );
     this.#endWatch = this.#deps.watch.start();
-    this.#socketTimer = setInterval(() => void this.#restoreAdminSocket(), socketIntervalMs);
+    this.#socketTimer = setInterval(() => void this.#restoreSockets(), socketIntervalMs);
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).
     this.#scheduler.trigger("crl.renew");
@@ -319,13 +322,18 @@ class Server implements Running {
     await this.#trims.record();
   }
 
-  async #restoreAdminSocket(): Promise<void> {
-    const { log } = this.#deps;
+  async #restoreSockets(): Promise<void> {
+    const listeners = this.#listeners;
+    if (listeners === undefined) return;
+    await this.#restoreSocket("admin_socket", () => listeners.restoreAdminSocket());
+    await this.#restoreSocket("unix_socket", () => listeners.restoreUnixSocket());
+  }
+
+  async #restoreSocket(name: string, restore: () => Promise<boolean>): Promise<void> {
     try {
-      const isRestored = await this.#listeners?.restoreAdminSocket();
-      if (isRestored === true) log.write("warn", "admin_socket_restored");
+      if (await restore()) this.#deps.log.write("warn", `${name}_restored`);
     } catch (error) {
-      log.write("error", "admin_socket_lost", { error: describe(error) });
+      this.#failures.fail(`${name}_lost`, error);
     }
   }
 

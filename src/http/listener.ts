@@ -48,6 +48,7 @@ export class Listeners {
   readonly #others: Server[];
   readonly #adminSocket: string | undefined;
   readonly #unix: UnixListener | undefined;
+  readonly #unixSocket: string | undefined;
   readonly addresses: Addresses;
 
   /**
@@ -72,7 +73,8 @@ export class Listeners {
       unix = await openUnix(front, options);
       const main = await openMain(front, options);
       const handed = (options.handed ?? options.publicHttp?.handed) !== undefined;
-      return new Listeners(front, main, { opened, unix, open, handed, adminSocket: admin });
+      const paths = { adminSocket: admin, unixSocket: options.unixSocket?.path };
+      return new Listeners(front, main, { opened, unix, open, handed, ...paths });
     } catch (error) {
       await Promise.all([unix?.close(0), ...opened.map((server) => server.stop(true))]);
       throw error;
@@ -85,6 +87,7 @@ export class Listeners {
     others: {
       readonly opened: Server[];
       readonly adminSocket: string | undefined;
+      readonly unixSocket: string | undefined;
       readonly unix: UnixListener | undefined;
       readonly open: OpenPort | undefined;
       readonly handed: boolean;
@@ -95,6 +98,7 @@ export class Listeners {
     this.#others = others.opened;
     this.#adminSocket = others.adminSocket;
     this.#unix = others.unix;
+    this.#unixSocket = others.unixSocket;
     this.#public = others.open;
     this.#handed = others.handed;
     this.addresses = { main: main.port, public: others.open?.port };
@@ -116,11 +120,28 @@ export class Listeners {
    */
   async restoreAdminSocket(): Promise<boolean> {
     const path = this.#adminSocket;
-    if (path === undefined || existsSync(path) || this.#front.traffic.leaving) return false;
+    if (path === undefined || !this.#isRemoved(path)) return false;
     // The first one that was opened is the admin socket. Its end must not remove the new file.
     void this.#others[0]?.stop();
     this.#others[0] = await openAdminSocket(this.#front, path);
     return true;
+  }
+
+  /**
+   * Opens the Unix socket again if its file was removed; connections that exist stay open.
+   *
+   * @returns true if the socket was opened
+   */
+  async restoreUnixSocket(): Promise<boolean> {
+    const path = this.#unixSocket;
+    if (path === undefined || !this.#isRemoved(path)) return false;
+    await this.#unix?.reopen();
+    return true;
+  }
+
+  /** False while the server stops, which removes its sockets. */
+  #isRemoved(path: string): boolean {
+    return !existsSync(path) && !this.#front.traffic.leaving;
   }
 
   /**

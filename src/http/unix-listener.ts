@@ -30,8 +30,8 @@ export interface UnixListenerOptions extends TimeLimits {
  * does nothing on Unix sockets.
  */
 export class UnixListener {
-  readonly #path: string;
-  readonly #server: Server;
+  readonly #options: UnixListenerOptions;
+  #server: Server;
   readonly #doors: PipeDoors;
   readonly #pipes: Pipes;
 
@@ -51,27 +51,13 @@ export class UnixListener {
   }
 
   private constructor(doors: PipeDoors, options: UnixListenerOptions) {
-    const { path, mode, groupId, idle_timeout_seconds } = options;
-    const { connectionsMax = usualConnectionsMax } = options;
-    this.#path = path;
+    this.#options = options;
     this.#doors = doors;
     this.#pipes = new Pipes({
-      idle_timeout_seconds,
+      idle_timeout_seconds: options.idle_timeout_seconds,
       openDoor: (client) => doors.open({ side: "main", secure: false, ...client }),
     });
-    const accepting = { allowHalfOpen: true };
-    this.#server = createServer(accepting, (socket) =>
-      this.#pipes.accept(socket, { peer: "", certificate: undefined }),
-    );
-    this.#server.maxConnections = connectionsMax;
-    boundPrivately(path, 0o600, () => this.#server.listen(path));
-    try {
-      if (groupId !== undefined) chownSync(path, process.getuid?.() ?? 0, groupId);
-      chmodSync(path, mode);
-    } catch (error) {
-      this.#stopListening();
-      throw error;
-    }
+    this.#server = this.#listen();
   }
 
   /** Requests whose answers have not left yet. */
@@ -79,16 +65,41 @@ export class UnixListener {
     return this.#doors.pending;
   }
 
+  /** Opens the socket again after its file was removed; connections that exist stay open. */
+  async reopen(): Promise<void> {
+    await removeStaleSocket(this.#options.path, "unix socket");
+    // Its end must not remove the new file.
+    this.#server.close();
+    this.#server = this.#listen();
+  }
+
   /** Closes every connection, after what was written has been sent or the time is over. */
   async close(timeoutMs: number): Promise<void> {
-    this.#stopListening();
+    this.#stopListening(this.#server);
     await this.#doors.close();
     await this.#pipes.close(timeoutMs);
   }
 
-  #stopListening(): void {
-    this.#server.close();
-    rmSync(this.#path, { force: true });
+  #listen(): Server {
+    const { path, mode, groupId, connectionsMax = usualConnectionsMax } = this.#options;
+    const server = createServer({ allowHalfOpen: true }, (socket) =>
+      this.#pipes.accept(socket, { peer: "", certificate: undefined }),
+    );
+    server.maxConnections = connectionsMax;
+    boundPrivately(path, 0o600, () => server.listen(path));
+    try {
+      if (groupId !== undefined) chownSync(path, process.getuid?.() ?? 0, groupId);
+      chmodSync(path, mode);
+      return server;
+    } catch (error) {
+      this.#stopListening(server);
+      throw error;
+    }
+  }
+
+  #stopListening(server: Server): void {
+    server.close();
+    rmSync(this.#options.path, { force: true });
   }
 }
 

@@ -193,9 +193,10 @@ const source = (folder: string): readonly string[] =>
   );
 
 const logEvents = source("src").flatMap((text) =>
-  [...text.matchAll(/\.write\(\s*"(?:debug|info|warn|error)",\s*"([a-z_]+)"/g)].map(
-    ([, name = ""]) => name,
-  ),
+  [
+    ...text.matchAll(/\.write\(\s*"(?:debug|info|warn|error)",\s*"([a-z_]+)"/g),
+    ...text.matchAll(/failures\.(?:fail|recover)\((?:"[a-z_]+", )?"([a-z_]+)"/g),
+  ].map(([, name = ""]) => name),
 );
 
 const allFlags = (noun: Noun): readonly string[] =>

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import { connect, type Socket } from "node:net";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance } from "#test/support/instances/instance.ts";
@@ -36,10 +36,12 @@ async function flood(address: string, count: number): Promise<readonly Socket[]>
   return sockets;
 }
 
-/** Sets the number of files that the running server may open. */
-function limitOpenFiles(count: number): void {
+/** Sets the number of files that the running server may open; returns the number of before. */
+function limitOpenFiles(count: number): number {
+  const limits = readFileSync(`/proc/${instance.pid}/limits`, "utf8");
   const line = ["prlimit", "--pid", String(instance.pid), `--nofile=${count}:1024`];
   expect(Bun.spawnSync(line).exitCode).toBe(0);
+  return Number(/^Max open files +(\d+)/m.exec(limits)?.[1]);
 }
 
 /** Sends requests over one connection, which needs no new descriptor. */
@@ -73,17 +75,32 @@ test("the server refuses a request that needs a thread while it lacks descriptor
   // The connection is opened, and the first request loads modules.
   const unread = await connection.post("/api/validate", token, {});
   expect(unread.statusCode).toBe(400);
-  limitOpenFiles(3);
+  const before = limitOpenFiles(3);
   try {
     const refused = await validate();
     expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([503, "5"]);
     expect(instance.running).toBe(true);
   } finally {
-    limitOpenFiles(1024);
+    limitOpenFiles(before);
   }
   expect((await validate()).statusCode).toBe(200);
   connection.close();
 });
+
+test("the queues of both listeners, accepted in one tick of the event loop, leave the reserve", async () => {
+  const held = await flood(instance.url, 740 - openFiles());
+  await until(() => openFiles() >= 740);
+  process.kill(instance.pid, "SIGSTOP");
+  const queued = Promise.all([flood(instance.url, 120), flood(instance.publicUrl, 120)]);
+  const sockets = [...held, ...(await queued).flat()];
+  process.kill(instance.pid, "SIGCONT");
+  await until(() => openFiles() >= 768);
+  // This response comes after the tick that accepted the queues.
+  await instance.admin("GET", "/healthz");
+  expect(openFiles()).toBeLessThan(1024 - 64);
+  for (const socket of sockets) socket.destroy();
+  await until(() => openFiles() < 500);
+}, 60_000);
 
 test("1,500 plain connections on each listener leave a reserve for files, keys and jobs", async () => {
   const flooded = [
@@ -91,8 +108,7 @@ test("1,500 plain connections on each listener leave a reserve for files, keys a
     ...(await flood(instance.publicUrl, 1500)),
   ];
   expect(instance.running).toBe(true);
-  // The kernel accepts a burst before the server can pause its listeners.
-  await until(() => openFiles() < 1024 - 64);
+  expect(openFiles()).toBeLessThan(1024 - 64);
   await instance.logged("connections_shed");
   // The admin socket, the database and the keys still work.
   const { id } = await instance.admin<{ id: string }>("POST", "/api/ca/init-root", {

@@ -71,6 +71,12 @@ describe("an older pkid.db that was put back", () => {
     return stdout + stderr;
   };
 
+  /** Returns the jobs of all lines with this message. */
+  const listJobs = (message: string) =>
+    instance.logs
+      .filter((line) => line.includes(`"${message}"`))
+      .map((line) => (JSON.parse(line) as { job: string }).job); // Such a line has one.
+
   test("the server is not ready, with reason and remedy, and serves health, metrics and lists", async () => {
     const ready = await instance.fetch("/readyz");
     expect(ready.status).toBe(503);
@@ -134,6 +140,9 @@ describe("an older pkid.db that was put back", () => {
   });
 
   test("`db accept-rollback` resumes with CRL numbers above every published one", async () => {
+    const failed = listJobs("job_failed");
+    expect(failed).toContain("crl.delta");
+    expect(failed).toEqual([...new Set(failed)]);
     const accepted = await command(instance, ["db", "accept-rollback"]);
     expect(accepted).toMatchObject({ accepted: true, reason: expect.stringContaining("missing") });
     // Readiness is cached for a second.
@@ -144,6 +153,7 @@ describe("an older pkid.db that was put back", () => {
     await command(instance, ["revoke", "cert", ...ca, serial]);
     expect(await checkOcsp()).toContain("revoked");
     await issue();
+    await until(() => listJobs("job_recovered").includes("crl.delta"));
     const { items } = await instance.admin<{ items: { action: string }[] }>(
       "GET",
       "/api/events?limit=100",

@@ -141,16 +141,26 @@ describe("one process per data directory", () => {
     await instance.dispose();
   }, 30_000);
 
-  test("a removed admin socket is opened again, and commands reach the server", async () => {
-    const instance = await start();
-    const socket = join(instance.dataDir, "admin.sock");
-    rmSync(socket);
-    await until(() => existsSync(socket));
-    expect(statSync(socket).mode & 0o777).toBe(0o600);
-    expect((await instance.cli("ca", "list")).code).toBe(0);
+  test("removed sockets are opened again with their modes, and clients reach the server", async () => {
+    const home = privateHome();
+    const sockets = [join(home, "data", "admin.sock"), join(home, "unix.sock")] as const;
+    const [, path] = sockets;
+    const instance = await Instance.start({
+      home,
+      config: { server: { unix_socket: { path, mode: "0660" } } },
+    });
+    const request = () => fetch("http://localhost/healthz", { unix: path, keepalive: false });
+    for (let round = 0; round < 2; round++) {
+      for (const socket of sockets) rmSync(socket);
+      await until(() => sockets.every((socket) => existsSync(socket)));
+      await until(async () => (await request().catch(() => undefined))?.status === 200);
+      expect((await instance.cli("ca", "list")).code).toBe(0);
+      expect(sockets.map((socket) => statSync(socket).mode & 0o777)).toEqual([0o600, 0o660]);
+    }
     await instance.logged("admin_socket_restored");
+    await instance.logged("unix_socket_restored");
     await instance.stop();
-    expect(existsSync(socket)).toBe(false);
+    expect(sockets.filter((socket) => existsSync(socket))).toEqual([]);
   }, 30_000);
 
   test("a command works without a server, through the same gates, and leaves its event", async () => {

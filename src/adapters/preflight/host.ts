@@ -83,10 +83,13 @@ export async function timedWrites(directory: string, count: number): Promise<rea
   }
 }
 
-/** The soft limit of open files; undefined without limit, or where the system does not say. */
+/**
+ * Returns the hard limit of open files; undefined without limit, or if the system does not publish
+ * it. The runtime raises the soft limit to it, and a running server lowers that again.
+ */
 export function openFilesMax(limits = "/proc/self/limits"): number | undefined {
-  const soft = /^Max open files +(\d+)/m.exec(textOf(limits))?.[1];
-  return soft === undefined ? undefined : Number(soft);
+  const hard = /^Max open files +\S+ +(\d+)/m.exec(textOf(limits))?.[1];
+  return hard === undefined ? undefined : Number(hard);
 }
 
 /** How much memory a process may use, and who says so. */

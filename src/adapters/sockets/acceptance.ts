@@ -1,6 +1,6 @@
 /**
- * Removes listening sockets from the event loop of the runtime, and adds them again; Linux only.
- * The runtime itself can neither pause a server nor limit its connections.
+ * Removes listening sockets from the event loop of the runtime, adds them again, and limits open
+ * files; Linux only. The runtime itself can neither pause a server nor limit its connections.
  */
 
 import { dlopen, ptr } from "bun:ffi";
@@ -96,6 +96,15 @@ class KernelAcceptance implements Acceptance {
     }
   }
 
+  limitOpenFiles(max: number): void {
+    const limits = new BigUint64Array(2);
+    if (this.#library.getrlimit(openFilesLimit, ptr(limits)) !== 0) return;
+    const [, hard = 0n] = limits;
+    // The soft limit binds; the hard limit is how far it can be raised again.
+    limits[0] = BigInt(max) < hard ? BigInt(max) : hard;
+    this.#library.setrlimit(openFilesLimit, ptr(limits));
+  }
+
   /** A paused socket is not registered with the event loop, so its registration is kept. */
   #findSavedRegistration(file: number): Registration | undefined {
     const link = linkOf(String(file));
@@ -120,7 +129,9 @@ function openLibc() {
         accept4: { args: ["i32", "ptr", "ptr", "i32"], returns: "i32" },
         close: { args: ["i32"], returns: "i32" },
         epoll_ctl: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
+        getrlimit: { args: ["i32", "ptr"], returns: "i32" },
         listen: { args: ["i32", "i32"], returns: "i32" },
+        setrlimit: { args: ["i32", "ptr"], returns: "i32" },
         setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
       }).symbols;
     } catch {
@@ -131,6 +142,8 @@ function openLibc() {
 }
 
 const files = "/proc/self/fd";
+/** RLIMIT_NOFILE. */
+const openFilesLimit = 7;
 const controlAdd = 1;
 const controlDelete = 2;
 const solSocket = 1;

@@ -15,12 +15,14 @@ export interface Acceptance {
   shed(max: number): number;
   /** Allows the runtime to accept again. */
   resume(): void;
+  /** Makes the system refuse to open a file, or accept a connection, above this number. */
+  limitOpenFiles(max: number): void;
 }
 
 export interface ConnectionGateDeps {
   readonly acceptance: Acceptance;
-  /** Number of open files above which connections are shed. */
-  readonly openFilesMax: number;
+  /** Number of files that the system allows this process to open. */
+  readonly limit: number;
   /** Returns the number of open files of this process. */
   readonly countOpenFiles: () => number;
   readonly stopwatch: Stopwatch;
@@ -30,6 +32,8 @@ export interface ConnectionGateDeps {
 /** Keeps the connections of all TCP listeners below a number of open files. */
 export class ConnectionGate {
   readonly #deps: ConnectionGateDeps;
+  /** Number of open files above which connections are shed. */
+  readonly #openFilesMax: number;
   #closed = false;
   #isStale = true;
   #shed = 0;
@@ -38,10 +42,13 @@ export class ConnectionGate {
 
   constructor(deps: ConnectionGateDeps) {
     this.#deps = deps;
+    this.#openFilesMax = computeOpenFilesMax(deps.limit);
   }
 
   /** Begins to count; returns the function that ends it and lets all listeners accept. */
   start(): () => void {
+    const { acceptance, limit } = this.#deps;
+    acceptance.limitOpenFiles(computeAcceptedFilesMax(limit));
     const next = () => {
       this.#timer = setTimeout(next, this.check());
       this.#timer.unref();
@@ -50,6 +57,7 @@ export class ConnectionGate {
     return () => {
       clearTimeout(this.#timer);
       if (this.#closed) this.#open();
+      acceptance.limitOpenFiles(limit);
     };
   }
 
@@ -64,7 +72,8 @@ export class ConnectionGate {
    * @returns milliseconds until the next count, fewer if fewer descriptors are left
    */
   check(): number {
-    const { acceptance, openFilesMax, countOpenFiles } = this.#deps;
+    const { acceptance, countOpenFiles } = this.#deps;
+    const openFilesMax = this.#openFilesMax;
     const open = countOpenFiles();
     // Reading the sockets reads all open files, and takes long if there are many.
     if (this.#isStale && open < readableFilesMax) {
@@ -80,24 +89,28 @@ export class ConnectionGate {
   }
 
   #close(open: number): void {
-    const { acceptance, openFilesMax, stopwatch, log } = this.#deps;
+    const { acceptance, limit, stopwatch, log } = this.#deps;
     this.#closed = true;
     acceptance.pause();
+    // The listeners are paused, so only files, keys and jobs use the reserve.
+    acceptance.limitOpenFiles(limit);
     // An attack closes the gate many times in a second; one line a minute is enough.
     const now = stopwatch.elapsedMs();
     if (now - this.#loggedAt < logEveryMs) return;
     this.#loggedAt = now;
     log.write("warn", "connections_shed", {
       open_files: open,
-      open_files_max: openFilesMax,
+      open_files_max: this.#openFilesMax,
       shed: this.#shed,
     });
     this.#shed = 0;
   }
 
   #open(): void {
+    const { acceptance, limit } = this.#deps;
     this.#closed = false;
-    this.#deps.acceptance.resume();
+    acceptance.limitOpenFiles(computeAcceptedFilesMax(limit));
+    acceptance.resume();
   }
 }
 
@@ -106,13 +119,24 @@ export const computeOpenFilesMax = (limit: number): number =>
   limit - Math.min(1024, Math.max(128, Math.floor(limit / 4)));
 
 /**
+ * Returns how many files may be open while the listeners accept. The runtime accepts without end in
+ * one tick of the event loop if clients connect as fast, so only the system can stop it.
+ */
+export const computeAcceptedFilesMax = (limit: number): number =>
+  computeOpenFilesMax(limit) + computeOvershoot(limit);
+
+/**
  * Returns the length of the queue of a listening socket. The runtime accepts the whole queue in one
  * tick of the event loop, between two counts. Returns undefined if the usual length does no harm.
  */
 export function computeBacklog(limit: number): number | undefined {
-  const backlog = Math.floor((limit - computeOpenFilesMax(limit)) / 2);
+  const backlog = computeOvershoot(limit);
   return backlog < usualBacklog ? backlog : undefined;
 }
+
+/** Returns the half of the reserve that connections may use between two counts. */
+const computeOvershoot = (limit: number): number =>
+  Math.floor((limit - computeOpenFilesMax(limit)) / 2);
 
 /** The runtime's own. */
 const usualBacklog = 512;
