@@ -63,3 +63,13 @@ test(
   },
   60 * minutes,
 );
+
+test(
+  "`restore` of a million certificates needs at most 300 MB of memory",
+  async () => {
+    const report = await runScript("scripts/bench.ts", "--only=backup", "--rows=1000000");
+    const peak = /memory of the restore at its peak +(\d+) MB/.exec(report)?.[1];
+    expect(Number(peak), report).toBeLessThanOrEqual(300);
+  },
+  60 * minutes,
+);

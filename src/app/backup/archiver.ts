@@ -28,6 +28,7 @@ export async function* fromThread(job: ArchiveJob, host: ArchiveHost): AsyncGene
   const worker = startThread(job.workerUrl, { workerData: job });
   const tell = (message: ToArchive) => worker.postMessage(message);
   const inbox = new Inbox(worker);
+  let taken = 0;
   try {
     for (;;) {
       const message = await inbox.next();
@@ -38,6 +39,8 @@ export async function* fromThread(job: ArchiveJob, host: ArchiveHost): AsyncGene
       if ("piece" in message) {
         yield message.piece;
         tell({ taken: true });
+        // The collector counts objects, not bytes: hundreds of megabytes would pile up.
+        if (++taken % chunksPerCollection === 0) Bun.gc(false);
       } else if ("begun" in message) host.begun(message.begun);
       else await answered(message, host, tell);
     }
@@ -89,3 +92,5 @@ class Inbox {
     this.#waiting?.();
   }
 }
+
+const chunksPerCollection = 16;

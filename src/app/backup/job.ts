@@ -35,14 +35,14 @@ function speaking() {
   const heard = new Heard();
   port.on("message", (message: ToArchive) => heard.hear(message));
   const hand = async (pieces: AsyncIterable<Uint8Array>) => {
-    let said = 0;
+    let sent = 0;
     try {
       for await (const piece of gathered(pieces)) {
         await heard.room();
         if (heard.stopped) return;
-        say({ piece });
-        // Octets lie outside of what the collector goes by, and a thread is never idle for it.
-        if (++said % piecesPerCollection === 0) Bun.gc(true);
+        port.postMessage({ piece } satisfies FromArchive, [piece.buffer]);
+        // The collector does not count these bytes, and runs on its own only in an idle thread.
+        if (++sent % chunksPerCollection === 0) Bun.gc(true);
       }
       say({ ended: true });
     } catch (error) {
@@ -98,4 +98,4 @@ class Heard {
 }
 
 const piecesAhead = 4;
-const piecesPerCollection = 24;
+const chunksPerCollection = 4;

@@ -172,4 +172,4 @@ class Archive {
 
 const attemptsMax = 5;
 /** A piece of a table is gathered before it is written, and read whole. */
-const pieceOctets = 1_048_576;
+const pieceOctets = 524_288;

@@ -32,8 +32,10 @@ export class AwaitedSet {
    * not, or not as often: then what was said before is void.
    */
   settle(whole: KeySet): boolean {
+    const uint32s = new Uint32Array(this.#taken.buffer);
     for (let at = 0; at < this.#length; at++) {
-      if (whole.markKey(this.#taken[at] ?? 0n) !== "first") return false;
+      const mark = whole.markUint32Pair(uint32s[2 * at] ?? 0, uint32s[2 * at + 1] ?? 0);
+      if (mark !== "first") return false;
     }
     return true;
   }

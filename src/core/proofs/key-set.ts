@@ -16,6 +16,8 @@ export class KeySet {
   readonly #hash = new Uint8Array(32);
   readonly #hashWords = new BigUint64Array(this.#hash.buffer);
   #keys = new BigUint64Array(1024);
+  /** The sorted keys, two numbers each, the lower one first: all platforms are little-endian. */
+  #uint32s = new Uint32Array(0);
   #marks = new Uint8Array(0);
   #length = 0;
   #marked = 0;
@@ -87,9 +89,14 @@ export class KeySet {
 
   /** The same by what `keyOf` gives. */
   markKey(hash: bigint): Mark {
-    const first = this.#find(hash);
+    return this.markUint32Pair(lowerUint32(hash), upperUint32(hash));
+  }
+
+  /** Ticks off a key by its lower and upper 32 bits, without creating a bigint. */
+  markUint32Pair(lower: number, upper: number): Mark {
+    const first = this.#find(lower, upper);
     if (first === undefined) return "absent";
-    for (let at = first; at < this.#length && this.#keys[at] === hash; at++) {
+    for (let at = first; at < this.#length && this.#hasKey(at, lower, upper); at++) {
       if (this.#marks[at] === 1) continue;
       this.#marks[at] = 1;
       this.#marked += 1;
@@ -100,12 +107,12 @@ export class KeySet {
 
   /** True for a text that was added and never ticked off. */
   isUnmarked(text: string): boolean {
-    const first = this.#find(this.keyOf(text));
+    const first = this.#findKey(this.keyOf(text));
     return first !== undefined && this.#marks[first] === 0;
   }
 
   has(text: string): boolean {
-    return this.#find(this.keyOf(text)) !== undefined;
+    return this.#findKey(this.keyOf(text)) !== undefined;
   }
 
   /** How many texts were added more than once, each counted as often as it is one too many. */
@@ -121,25 +128,38 @@ export class KeySet {
   /** True for a text that was added more than once. */
   isRepeated(text: string): boolean {
     const hash = this.keyOf(text);
-    const first = this.#find(hash);
+    const first = this.#findKey(hash);
     return first !== undefined && first + 1 < this.#length && this.#keys[first + 1] === hash;
   }
 
   /** The first place of a hash. */
-  #find(hash: bigint): number | undefined {
+  #findKey(hash: bigint): number | undefined {
+    return this.#find(lowerUint32(hash), upperUint32(hash));
+  }
+
+  #find(lower: number, upper: number): number | undefined {
     this.#sort();
+    const uint32s = this.#uint32s;
     let [low, high] = [0, this.#length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#keys[middle] ?? 0n) < hash) low = middle + 1;
+      // A bigint read from an array is an object, and a run has tens of millions of these steps.
+      const middleUpper = uint32s[2 * middle + 1] ?? 0;
+      if (middleUpper < upper || (middleUpper === upper && (uint32s[2 * middle] ?? 0) < lower))
+        low = middle + 1;
       else high = middle;
     }
-    return low < this.#length && this.#keys[low] === hash ? low : undefined;
+    return low < this.#length && this.#hasKey(low, lower, upper) ? low : undefined;
+  }
+
+  #hasKey(at: number, lower: number, upper: number): boolean {
+    return this.#uint32s[2 * at] === lower && this.#uint32s[2 * at + 1] === upper;
   }
 
   #sort(): void {
     if (this.#sorted) return;
     this.#keys.subarray(0, this.#length).sort();
+    this.#uint32s = new Uint32Array(this.#keys.buffer, this.#keys.byteOffset, 2 * this.#length);
     this.#marks = new Uint8Array(this.#length);
     this.#marked = 0;
     this.#sorted = true;
@@ -151,6 +171,9 @@ export class KeySet {
     return this.#hashWords[0] ?? 0n;
   }
 }
+
+const lowerUint32 = (key: bigint): number => Number(key & 0xffff_ffffn);
+const upperUint32 = (key: bigint): number => Number(key >> 32n);
 
 /** What is said of a text that is ticked off. */
 export type Mark = "absent" | "first" | "again";

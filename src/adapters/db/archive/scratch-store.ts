@@ -14,7 +14,7 @@ import { applyCrlNumberJump, computeCrlNumberJump } from "#core/x509/crl-numbers
 import { BulkLoad } from "./load.ts";
 import { voidAcme } from "./voided.ts";
 
-const rowsPerCollection = 25_000;
+const rowsPerCollection = 5_000;
 
 /** The database of a restore. */
 export class ScratchStore {

@@ -10,7 +10,7 @@ import { type OpenedCrl, openCrl } from "#core/x509/crl.ts";
 import { parseIssuingDistributionPoint } from "#core/x509/crl-extensions.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 
-import type { Look } from "./look.ts";
+import { iterateWithCollections, type Look } from "./look.ts";
 import { asked, numberOf, octetsOf, textOf } from "./look-rows.ts";
 
 /** The row of a list. */
@@ -125,7 +125,7 @@ async function proveList(look: Look, list: ListRow): Promise<void> {
     }
     const opened = openCrl(der);
     let entries = 0;
-    for (const _entry of opened.entries()) entries += 1;
+    for (const _entry of iterateWithCollections(opened.entries())) entries += 1;
     const { number, thisUpdate, nextUpdate } = opened;
     const same =
       entries === list.entries &&

@@ -54,6 +54,15 @@ export async function newLook(
   };
 }
 
+/** Yields the entries of a long list and collects garbage now and then. */
+export function* iterateWithCollections<T>(entries: Iterable<T>): Generator<T> {
+  let count = 0;
+  for (const entry of entries) {
+    yield entry;
+    if (++count % rowsPerCollection === 0) Bun.gc(true);
+  }
+}
+
 /** Tells on, and has garbage collected: else it piles up to hundreds of megabytes. */
 export function collecting(tell: (rows: number) => void): (rows: number) => void {
   let rows = 0;
@@ -66,4 +75,4 @@ export function collecting(tell: (rows: number) => void): (rows: number) => void
   };
 }
 
-const rowsPerCollection = 50_000;
+const rowsPerCollection = 5_000;

@@ -159,6 +159,8 @@ async function provenChains(
   };
   const chains = await proveChains(early, { ...sides, ...awaited });
   await provenAside(look, aside);
+  // The sets of both threads exist twice now, and the next step sorts copies of them.
+  Bun.gc(true);
   for (const set of [pairs, certificates]) set.forget();
   if (awaited.pairs.settle(pairs) && awaited.certificates.settle(certificates)) {
     for (const { findings } of Object.values(early.proofs)) {

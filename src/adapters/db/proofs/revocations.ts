@@ -13,7 +13,7 @@ import { belongs, fullScope, memberships, partitionNumber } from "#domain/revoca
 import type { EntryPlace } from "#domain/revocation/store.ts";
 
 import { type ListRow, type Lists, openedList, proofOf, textOfList } from "./lists.ts";
-import type { Look } from "./look.ts";
+import { iterateWithCollections, type Look } from "./look.ts";
 import { asked, numberOf, paged, textOf } from "./look-rows.ts";
 
 /** A row of the table, with where its certificate says it belongs. */
@@ -135,7 +135,8 @@ async function unionOf(look: Look, base: ListRow, delta: ListRow | undefined): P
   for (const entry of opened?.entries() ?? []) changed.set(entry.serial, entry);
   const listedTexts = look.newSet();
   const union = { base, delta, listed: listedTexts, changed };
-  for (const entry of await told(look, union)) listedTexts.add(textOfEntry(entry));
+  for (const entry of iterateWithCollections(await told(look, union)))
+    listedTexts.add(textOfEntry(entry));
   const sequence = Math.max(base.sequence, delta?.sequence ?? 0);
   proofOf(look, base).checked += listedTexts.size;
   return { ...union, sequence };
@@ -183,7 +184,7 @@ function isOn(row: EntryRow, { scope, modulus }: ListRow, everUsed: readonly num
 async function explained(look: Look, union: Union): Promise<void> {
   const { base, listed: texts, sequence } = union;
   if (texts.unmarked === 0) return;
-  for (const entry of await told(look, union)) {
+  for (const entry of iterateWithCollections(await told(look, union))) {
     if (!texts.isUnmarked(textOfEntry(entry))) continue;
     const { serial, reason } = entry;
     const [row] = await asked(look.connection, oneEntry, [base.caId, serial]);
