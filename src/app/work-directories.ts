@@ -29,8 +29,13 @@ export function createWorkDirectory(path: string): WorkDirectory {
  * stay.
  *
  * @param pattern accepts the name of a working directory
+ * @param recover runs before a directory is removed; if it throws, the directory stays
  */
-export function cleanWorkDirectories(parent: string, pattern: Pick<RegExp, "test">): void {
+export function cleanWorkDirectories(
+  parent: string,
+  pattern: Pick<RegExp, "test">,
+  recover: (path: string) => void = () => {},
+): void {
   if (!existsSync(parent)) return;
   for (const name of readdirSync(parent).filter((one) => pattern.test(one))) {
     const path = join(parent, name);
@@ -39,8 +44,13 @@ export function cleanWorkDirectories(parent: string, pattern: Pick<RegExp, "test
     const unlock = existsSync(join(path, lockName)) ? tryLock(path) : undefined;
     // Earlier releases did not lock them, and some file systems have no locks.
     const isOld = Date.now() - entry.mtimeMs > abandonedMs;
-    if (unlock !== undefined || isOld) rmSync(path, { recursive: true, force: true });
-    unlock?.();
+    try {
+      if (unlock === undefined && !isOld) continue;
+      recover(path);
+      rmSync(path, { recursive: true, force: true });
+    } finally {
+      unlock?.();
+    }
   }
 }
 

@@ -1,14 +1,6 @@
 /** `pkid restore`: an archive becomes an instance, or nothing changes (RES-1 to RES-3). */
 
-import {
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
 import { storeAddress } from "#adapters/db/address.ts";
@@ -40,6 +32,7 @@ import type { Log } from "#domain/ports.ts";
 import { hsmKeysFound } from "./hsm-keys.ts";
 import { findLaterArchives, requireNewest } from "./later.ts";
 import { belongsToKek, inSoftware, NewKek, newKekRemedy, withRemedy } from "./new-kek.ts";
+import { changeOwner, type Placement, moveFiles, recoverPlacement } from "./placement.ts";
 import { mustBeProven } from "./prove-archive.ts";
 import { type RestoreWays, Scratch } from "./scratch.ts";
 
@@ -58,7 +51,7 @@ export async function restore(
   const secrets = openSecrets(config);
   await useProxy(config, secrets);
   const target = await storeAddress(config, secrets, true);
-  removeAbandonedRestores(config);
+  recoverRestores(config);
   mustBeEmpty(config, target, asked);
   await mustBeEmptyDatabase(target);
   const scratch = new Scratch(placeFor(config), workerUrl);
@@ -98,13 +91,25 @@ function placeFor({ data_dir }: Config): string {
   return `${data_dir}${name}`;
 }
 
-/** Removes the working directories of restores that were killed; see `placeFor`. */
-function removeAbandonedRestores({ data_dir }: Pick<Config, "data_dir">): void {
-  cleanWorkDirectories(data_dir, /^\.restoring-[0-9a-f]{8}$/);
+/**
+ * Removes the working directories of restores that were killed, and the files that they have placed
+ * (see `placeFor`). Throws `Failure` if that finished a restore: then there is an instance.
+ */
+function recoverRestores({ data_dir }: Pick<Config, "data_dir">): void {
+  let isFinished = false;
+  const recover = (path: string) => {
+    isFinished = recoverPlacement(path) || isFinished;
+  };
+  cleanWorkDirectories(data_dir, /^\.restoring-[0-9a-f]{8}$/, recover);
   const prefix = `${basename(data_dir)}.restoring-`;
-  cleanWorkDirectories(dirname(data_dir), {
-    test: (name) => name.startsWith(prefix) && /^[0-9a-f]{8}$/.test(name.slice(prefix.length)),
-  });
+  const isSibling = (name: string) =>
+    name.startsWith(prefix) && /^[0-9a-f]{8}$/.test(name.slice(prefix.length));
+  cleanWorkDirectories(dirname(data_dir), { test: isSibling }, recover);
+  if (!isFinished) return;
+  throw new Failure(
+    `A restore into ${data_dir} was killed while it placed its files, and is now finished. Start pkid, or remove the directory and the database to restore another archive.`,
+    "not_empty",
+  );
 }
 
 /** What was found when the instance was opened in its place. */
@@ -285,8 +290,8 @@ async function placed(scratch: Scratch, config: Config, target: StoreOptions): P
   }
   mkdirSync(data_dir, { recursive: true, mode: 0o700 });
   const hasMasterKey = master_key_file !== undefined && existsSync(master_key_file);
-  if (hasMasterKey && owner !== undefined) given(master_key_file, owner);
-  const files: (readonly [from: string, to: string])[] = [
+  if (hasMasterKey && owner !== undefined) changeOwner(master_key_file, owner);
+  const moves: Placement["moves"] = [
     [scratch.keystore, keystore_dir],
     [scratch.masterKey, hasMasterKey ? "" : (master_key_file ?? "")],
     [scratch.configuration, join(data_dir, "restored-pkid.yaml")],
@@ -298,27 +303,9 @@ async function placed(scratch: Scratch, config: Config, target: StoreOptions): P
       target.driver === "sqlite" ? target.path : "",
     ],
   ];
-  for (const [from, to] of files) if (to !== "" && existsSync(from)) moved(from, to, owner);
+  const isDatabaseRemote = target.driver === "postgres";
+  moveFiles(scratch.root, { moves, isDatabaseRemote, owner });
   syncDirectory(data_dir);
-}
-
-/** To where it belongs, for whoever the data directory was made for. */
-function moved(from: string, to: string, owner: Owner | undefined): void {
-  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
-  if (owner !== undefined) given(from, owner);
-  // Empty, where it is there: a rename replaces it at once.
-  renameSync(from, to);
-  syncDirectory(dirname(to));
-}
-
-type Owner = { readonly uid: number; readonly gid: number };
-
-/** Only root gives files away; whoever else restores, keeps them. */
-function given(path: string, { uid, gid }: Owner): void {
-  if (process.getuid?.() !== 0) return;
-  chownSync(path, uid, gid);
-  if (!statSync(path).isDirectory()) return;
-  for (const name of readdirSync(path)) given(join(path, name), { uid, gid });
 }
 
 /** The master key of an archive without it may be present (`addMasterKey`). */

@@ -54,6 +54,10 @@ export class Scratch {
     this.#directory = createWorkDirectory(root);
   }
 
+  get root(): string {
+    return this.#root;
+  }
+
   /** What becomes the data directory. */
   get dataDir(): string {
     return join(this.#root, "data");
