@@ -37,6 +37,7 @@ export class ServerGuard {
   /** Reason not to write to a database that is read. */
   #unsafe: UnusableServerError | undefined;
   #clockOffsetMs: number | undefined;
+  #losses = 0;
   #isPoolingChecked = false;
 
   constructor(deps: ServerGuardDeps) {
@@ -153,6 +154,7 @@ export class ServerGuard {
 
   async #beat(): Promise<void> {
     if (this.#watch.away) this.#server.reset();
+    const losses = this.#losses;
     try {
       const { eventSeq, unsafe, clockOffsetMs } = await this.#heartbeat.beat();
       if (unsafe !== undefined && this.#unsafe === undefined) this.#reportUnusable(unsafe);
@@ -160,13 +162,16 @@ export class ServerGuard {
       this.#clockOffsetMs = clockOffsetMs;
       this.#deps.onBeat(eventSeq);
     } catch (error) {
-      this.#unusable = error instanceof UnusableServerError ? error : undefined;
+      const unusable = error instanceof UnusableServerError ? error : undefined;
+      // A loss during the beat closes its connection, which hides the reason of the loss.
+      if (unusable !== undefined || losses === this.#losses) this.#unusable = unusable;
       throw error;
     }
   }
 
   /** Closes all connections: work on a dead path would wait for as long as TCP retries. */
   #lose(error: unknown): void {
+    this.#losses += 1;
     this.#heartbeat.disconnect();
     this.#server.reset();
     this.#deps.onLost();
