@@ -20,6 +20,7 @@ import { ArchiveBucket } from "#adapters/publish/archives.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { type Manifest, nameOfArchive } from "#core/backup/archive.ts";
 import { type BackupDeps, Backups, lastScheduled } from "#domain/backup/backups.ts";
+import type { Store } from "#domain/store.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import { configOf } from "#test/support/config.ts";
 import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
@@ -39,8 +40,18 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Creates the lock between replicas, which PostgreSQL has and a store in memory lacks. */
+function createLock(): Store["exclusively"] {
+  let last: Promise<unknown> = Promise.resolve();
+  return (_name, work) => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
 async function world(backup: Partial<Config["backup"]> = {}) {
-  const [store, clock] = [createMemoryStore(), testClock()];
+  const [store, clock] = [{ ...createMemoryStore(), exclusively: createLock() }, testClock()];
   const logs: Readonly<Record<string, unknown>>[] = [];
   await store.atomically((tx) => tx.instance.setValue("instance_id", id));
   const state = {
