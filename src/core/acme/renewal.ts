@@ -11,9 +11,10 @@ export const certId = (authorityKeyId: Uint8Array, serial: Serial): string =>
   `${base64urlText(authorityKeyId)}.${base64urlText(contentOf(serial))}`;
 
 /**
- * Reads such a name; `keyId` is lower hex. Undefined for any spelling but the one `certId` gives:
- * padding, another alphabet, a serial that is not positive, has octets too many, or more than 20 of
- * them (RFC 5280 §4.1.2.2).
+ * Reads such a name; `keyId` is lower hex. The leading zero of a serial may be absent, because
+ * Apache's mod_md omits it. Undefined for any other spelling than that of `certId`: padding,
+ * another alphabet, a serial of zero, with bytes too many, or of more than 20 bytes (RFC 5280
+ * §4.1.2.2).
  */
 export function readCertId(
   text: string,
@@ -24,8 +25,9 @@ export function readCertId(
   const content = base64urlOctets(serialText);
   if (more.length > 0 || !keyId?.length || !content?.length) return undefined;
   const serial = serialFromBytes(content);
-  // The content of an INTEGER, DER: one spelling, and what is negative would have another.
-  if (serial === "0" || !contentOf(serial).equals(content)) return undefined;
+  const expected = contentOf(serial);
+  const isSpelled = expected.equals(content) || expected.equals(Buffer.concat([zero, content]));
+  if (serial === "0" || !isSpelled) return undefined;
   const isTooLong = serialToBytes(serial).length > serialOctetsMax;
   return isTooLong ? undefined : { keyId: keyId.toHex(), serial };
 }
@@ -103,3 +105,4 @@ const shortWindowSeconds = 600;
 const serialOctetsMax = 20;
 /** More than any identifier of a key and serial take. */
 const certIdMax = 256;
+const zero = Uint8Array.of(0);

@@ -45,7 +45,6 @@ describe("ARI-1: the name of a certificate", () => {
     ["padding", `${key}=.${number}`],
     ["the other alphabet", `${key.slice(0, 26)}+.${number}`],
     ["bits that belong to no octet", `${key.slice(0, 26)}R.${number}`],
-    ["a negative serial", `${key}.h2VDIQ`],
     ["a serial of zero", `${key}.AA`],
     ["an octet of zero too many", `${key}.AADHZUMh`],
     ["an octet of zero that is not needed", `${key}.AH9l`],
@@ -54,6 +53,10 @@ describe("ARI-1: the name of a certificate", () => {
     ["nothing", ""],
   ])("with %s is none", (_what, text) => {
     expect(readCertId(text)).toBeUndefined();
+  });
+
+  test("a name without the leading zero of its serial is read, because mod_md omits it", () => {
+    expect(readCertId(`${key}.h2VDIQ`)).toEqual({ keyId, serial });
   });
 
   test("of every key and serial is read back, and no other text is read as it", () => {
@@ -70,7 +73,11 @@ describe("ARI-1: the name of a certificate", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[\w-]{0,8}\.[\w-]{0,8}$/)), (text) => {
         const read = readCertId(text);
-        if (read) expect(certId(Uint8Array.fromHex(read.keyId), read.serial)).toBe(text);
+        if (read === undefined) return;
+        const [name = "", content = ""] = text.split(".");
+        const bytes = Buffer.concat([Buffer.of(0), Buffer.from(content, "base64url")]);
+        const withZero = `${name}.${bytes.toString("base64url")}`;
+        expect([text, withZero]).toContain(certId(Uint8Array.fromHex(read.keyId), read.serial));
       }),
     );
   });
